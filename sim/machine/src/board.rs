@@ -1,0 +1,341 @@
+//! The board: everything about a machine that is chosen before it runs, read from a TOML file.
+//!
+//! A board is plain data. It is a whole description, so two runs with equal boards, kernels and
+//! seeds are the same run; it is stored in snapshots and in result documents as it stands.
+
+mod quantity;
+mod validate;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use quantity::{QuantityError, parse_duration_cycles, parse_size};
+
+/// Boards that are built in: name and text.
+const PRESETS: &[(&str, &str)] = &[
+    ("metatm-2007", include_str!("../../../experiments/boards/metatm-2007.toml")),
+    ("server-2024", include_str!("../../../experiments/boards/server-2024.toml")),
+];
+
+/// One machine, fully described. Public fields are plain data; whoever changes them calls
+/// [`Board::validate`] before use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Board {
+    /// What results call this board.
+    pub name: String,
+    pub harts: HartsBoard,
+    pub memory: MemoryBoard,
+    pub order: OrderBoard,
+    pub cache: CacheBoard,
+    pub translation: TranslationBoard,
+    pub disk: DiskBoard,
+    pub link: LinkBoard,
+    #[serde(default)]
+    pub clock: ClockBoard,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HartsBoard {
+    /// Number of harts, 1 to 64.
+    pub count: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryBoard {
+    /// Size of RAM, a multiple of 4 KiB.
+    #[serde(deserialize_with = "quantity::size")]
+    pub size_bytes: u64,
+}
+
+/// How far a hart may run ahead of the others before the one furthest behind steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OrderBoard {
+    /// Quantum of the timed gear.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub quantum_cycles: u64,
+    /// Quantum of the functional gear.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub functional_quantum_cycles: u64,
+}
+
+/// Private L1 instruction, L1 data and unified second-level caches of each hart, kept coherent by
+/// MESI snooping. A first-level hit costs nothing beyond the instruction's own cycle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheBoard {
+    /// Line size of all levels; 64 is the only one modelled.
+    #[serde(deserialize_with = "quantity::size")]
+    pub line_bytes: u64,
+    pub instruction: LevelBoard,
+    pub data: LevelBoard,
+    pub second: LevelBoard,
+    /// Added when a first-level miss hits the second level.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub second_latency_cycles: u64,
+    /// Added when a second-level miss is served by memory.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub memory_latency_cycles: u64,
+    /// Added when a second-level miss is served by another hart's cache.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub transfer_latency_cycles: u64,
+    /// Added when a store finds its line shared and must invalidate the other copies.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub upgrade_latency_cycles: u64,
+    /// Each miss to memory takes 0 to this many cycles more, drawn from the seed (Alameldeen and
+    /// Wood, "Variability in Architectural Simulations of Multi-threaded Workloads", HPCA 2003).
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub perturbation_cycles_max: u64,
+}
+
+/// Shape of one cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LevelBoard {
+    #[serde(deserialize_with = "quantity::size")]
+    pub size_bytes: u64,
+    pub ways: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TranslationBoard {
+    /// Entries of each hart's translation look-aside buffer, a power of two.
+    pub entries: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskBoard {
+    /// From a request to its completion, without the transfer.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub latency_cycles: u64,
+    /// Rate of the transfer; without it the transfer takes no time.
+    #[serde(default, deserialize_with = "quantity::size_if_given")]
+    pub bandwidth_bytes_per_second: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkBoard {
+    /// One way, from the guest's network device to its peer.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub latency_cycles: u64,
+}
+
+/// The two clocks. Every room of the machine counts one cycle as one nanosecond and one tick of
+/// `time` as 100 cycles, so these are stated rather than chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockBoard {
+    pub frequency_hertz: u64,
+    pub timebase_hertz: u64,
+}
+
+impl Default for ClockBoard {
+    fn default() -> Self {
+        Self { frequency_hertz: 1_000_000_000, timebase_hertz: 10_000_000 }
+    }
+}
+
+/// Why there is no board.
+#[derive(Debug, thiserror::Error)]
+pub enum BoardError {
+    #[error("board {name:?}: no such preset; there are {}", preset_list())]
+    Preset { name: String },
+    #[error("{}: cannot read the board file: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    /// Not TOML, an unknown or a missing key, or a value of the wrong type.
+    #[error("{origin}:{line}:{column}: {key}{message}")]
+    Parse {
+        origin: String,
+        line: usize,
+        column: usize,
+        /// The key's path and `": "`, or empty where no single key is at fault.
+        key: String,
+        message: String,
+    },
+    /// A value that no machine can have.
+    #[error("{origin}: {key} = {value}: allowed is {allowed}")]
+    Value { origin: String, key: String, value: String, allowed: String },
+}
+
+fn preset_list() -> String {
+    Board::preset_names().collect::<Vec<_>>().join(", ")
+}
+
+impl Board {
+    /// Names of the built-in boards.
+    pub fn preset_names() -> impl Iterator<Item = &'static str> {
+        PRESETS.iter().map(|(name, _)| *name)
+    }
+
+    /// A built-in board.
+    ///
+    /// # Errors
+    /// [`BoardError::Preset`] if there is none of this name.
+    pub fn preset(name: &str) -> Result<Self, BoardError> {
+        let (_, text) = PRESETS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .ok_or_else(|| BoardError::Preset { name: name.to_owned() })?;
+        Self::from_toml(text, name)
+    }
+
+    /// The board in a file.
+    ///
+    /// # Errors
+    /// [`BoardError`] names the file and, where there is one, the line, key and value.
+    pub fn from_file(path: &Path) -> Result<Self, BoardError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| BoardError::Read { path: path.to_owned(), source })?;
+        Self::from_toml(&text, &path.display().to_string())
+    }
+
+    /// The board in a text; `origin` says in errors where the text came from.
+    ///
+    /// # Errors
+    /// As [`Board::from_file`].
+    pub fn from_toml(text: &str, origin: &str) -> Result<Self, BoardError> {
+        let board: Self = toml::from_str(text).map_err(|error| parse_error(text, origin, &error))?;
+        validate::validate(&board, origin)?;
+        Ok(board)
+    }
+
+    /// Checks that a machine can have these values. [`Board::preset`], [`Board::from_file`] and
+    /// [`Board::from_toml`] have done so already.
+    ///
+    /// # Errors
+    /// [`BoardError::Value`] for the first one that it cannot have.
+    pub fn validate(&self) -> Result<(), BoardError> {
+        validate::validate(self, &format!("board {:?}", self.name))
+    }
+}
+
+/// Reduces the TOML reader's error, a drawing of several lines, to one line with its place.
+fn parse_error(text: &str, origin: &str, error: &toml::de::Error) -> BoardError {
+    let offset = error.span().map_or(text.len(), |span| span.start);
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    BoardError::Parse {
+        origin: origin.to_owned(),
+        line: before.matches('\n').count() + 1,
+        column: before[line_start..].chars().count() + 1,
+        key: key_at(text, line_start).map_or_else(String::new, |key| format!("{key}: ")),
+        message: error.message().replace('\n', " "),
+    }
+}
+
+/// The path of the key that is set on the line that starts at `line_start`: the table header above
+/// it and what stands before the `=`.
+fn key_at(text: &str, line_start: usize) -> Option<String> {
+    let (above, rest) = text.split_at(line_start);
+    let key = rest.lines().next()?.split_once('=')?.0.trim();
+    let table =
+        above.lines().rev().find_map(|line| line.trim().strip_prefix('[')).and_then(|header| header.split(']').next());
+    Some(match table {
+        Some(table) => format!("{}.{key}", table.trim()),
+        None => key.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PAPER: &str = PRESETS[0].1;
+
+    #[test]
+    fn the_paper_preset_has_the_papers_numbers() {
+        let board = Board::preset("metatm-2007").expect("the preset is valid");
+        insta::assert_debug_snapshot!(board);
+    }
+
+    #[test]
+    fn presets_carry_their_own_names_and_are_valid() {
+        for name in Board::preset_names() {
+            let board = Board::preset(name).expect("the preset is valid");
+            assert_eq!(board.name, name);
+            board.validate().expect("the preset is valid");
+        }
+    }
+
+    #[test]
+    fn a_board_survives_toml_json_and_the_snapshot_format() {
+        for name in Board::preset_names() {
+            let board = Board::preset(name).expect("the preset is valid");
+            let toml = toml::to_string(&board).expect("TOML");
+            assert_eq!(Board::from_toml(&toml, "again").expect("TOML"), board);
+            let json = serde_json::to_string(&board).expect("JSON");
+            assert_eq!(serde_json::from_str::<Board>(&json).expect("JSON"), board);
+            let bytes = postcard::to_allocvec(&board).expect("postcard");
+            assert_eq!(postcard::from_bytes::<Board>(&bytes).expect("postcard"), board);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_where_and_why() {
+        let mut lines = String::new();
+        let mut note = |result: Result<Board, BoardError>| match result {
+            Ok(board) => panic!("accepted {board:?}"),
+            Err(error) => {
+                let line = error.to_string();
+                assert_eq!(line.lines().count(), 1, "{line}");
+                lines.push_str(&line);
+                lines.push('\n');
+            }
+        };
+        note(Board::preset("metatm-2008"));
+        note(Board::from_file(Path::new("no/such/board.toml")));
+        for (from, to) in [
+            ("count = 8", "count = 8\nsockets = 2"),
+            ("count = 8", "count = \"8\""),
+            ("count = 8", "count = -1"),
+            ("count = 8", ""),
+            ("count = 8", "count = 8 8"),
+            ("size_bytes = \"1 GiB\"", "size_bytes = \"1 GB\""),
+            ("size_bytes = \"1 GiB\"", "size_bytes = 1.5"),
+            ("\"5.5 ms\"", "\"5.5 minutes\""),
+            ("data = { size_bytes = \"16 KiB\"", "data = { size_bytes = -5"),
+            ("[link]", "[links]"),
+        ] {
+            let text = PAPER.replacen(from, to, 1);
+            assert_ne!(text, PAPER, "{from} is not in the preset");
+            note(Board::from_toml(&text, "my.toml"));
+        }
+        note(Board::from_toml("", "empty.toml"));
+        insta::assert_snapshot!(lines);
+    }
+
+    #[test]
+    fn a_missing_clock_and_bandwidth_take_their_defaults() {
+        let text = PAPER.split("[clock]").next().expect("text before it");
+        let board = Board::from_toml(text, "my.toml").expect("a board");
+        assert_eq!(board.clock, ClockBoard::default());
+        assert_eq!(board.disk.bandwidth_bytes_per_second, None);
+    }
+
+    proptest! {
+        #[test]
+        fn mutilated_text_never_panics(
+            place in 0usize..2048,
+            length in 0usize..64,
+            insert in "[\\[\\]={}\"a-z0-9 .\\n-é]{0,8}",
+        ) {
+            let mut text: Vec<char> = PAPER.chars().collect();
+            let start = place.min(text.len());
+            let end = (place + length).min(text.len());
+            text.splice(start..end, insert.chars());
+            let text: String = text.into_iter().collect();
+            if let Err(error) = Board::from_toml(&text, "my.toml") {
+                prop_assert_eq!(error.to_string().lines().count(), 1);
+            }
+        }
+    }
+}
