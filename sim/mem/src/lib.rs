@@ -1,1 +1,8 @@
-//! Placeholder.
+//! RAM, address translation, caches, coherence and their timing.
+
+pub mod cache;
+pub mod fault;
+pub mod line_table;
+pub mod ram;
+pub mod system;
+pub mod translation;

@@ -1,0 +1,309 @@
+//! Tags and states of the caches. Data is never here: it is always in RAM, and these structures decide only what an access
+//! costs and who else must hear of it.
+//!
+//! Lines are numbered from the beginning of RAM. Replacement in the first-level data cache is CLOCK (second chance) whose
+//! reference bits are the live entries of the line table: a line that the hart uses is one that the line table holds, and a
+//! hit there must not have to touch the cache. The second level is true LRU.
+
+use crate::line_table::LineTable;
+use crate::ram::{LINE_SHIFT, RAM_BASE};
+use serde::{Deserialize, Serialize};
+
+/// Size and shape of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Geometry {
+    pub sets: usize,
+    pub ways: usize,
+}
+
+/// A line number, counted from the beginning of RAM. Below 2^30 (64 GiB).
+pub type Line = u32;
+
+/// The physical line number, as the line table keeps it, of a line.
+#[inline]
+pub fn physical_line(line: Line) -> u64 {
+    u64::from(line) + (RAM_BASE >> LINE_SHIFT)
+}
+
+/// The line that holds a physical address inside RAM.
+#[inline]
+pub fn line_of(address: u64) -> Line {
+    ((address - RAM_BASE) >> LINE_SHIFT) as Line
+}
+
+const NO_LINE: u32 = u32::MAX;
+const NO_SLOT: u16 = u16::MAX;
+
+/// A first-level data cache.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct DataCache {
+    geometry: Geometry,
+    /// `line << 1 | writable`, or [`NO_LINE`].
+    tags: Vec<u32>,
+    /// Where the line table last held the line.
+    slots: Vec<u16>,
+    /// The CLOCK hand of each set.
+    hands: Vec<u8>,
+}
+
+impl DataCache {
+    pub fn new(geometry: Geometry) -> DataCache {
+        let lines = geometry.sets * geometry.ways;
+        DataCache { geometry, tags: vec![NO_LINE; lines], slots: vec![NO_SLOT; lines], hands: vec![0; geometry.sets] }
+    }
+
+    fn first_way(&self, line: Line) -> usize {
+        (line as usize & (self.geometry.sets - 1)) * self.geometry.ways
+    }
+
+    /// The index of the way that holds `line`.
+    #[inline]
+    pub fn find(&self, line: Line) -> Option<usize> {
+        let first = self.first_way(line);
+        self.tags[first..first + self.geometry.ways].iter().position(|tag| tag >> 1 == line).map(|way| first + way)
+    }
+
+    pub fn is_writable(&self, way: usize) -> bool {
+        self.tags[way] & 1 == 1
+    }
+
+    pub fn set_writable(&mut self, way: usize, writable: bool) {
+        self.tags[way] = self.tags[way] & !1 | u32::from(writable);
+    }
+
+    /// Notes that the line table holds the line of `way` in `slot`, and returns the slot it was in before, if another.
+    pub fn set_slot(&mut self, way: usize, slot: usize) -> Option<usize> {
+        let old = std::mem::replace(&mut self.slots[way], slot as u16);
+        (old != NO_SLOT && usize::from(old) != slot).then_some(usize::from(old))
+    }
+
+    /// The slot of the line table that held the line of `way` last.
+    pub fn slot(&self, way: usize) -> Option<usize> {
+        let slot = self.slots[way];
+        (slot != NO_SLOT).then_some(usize::from(slot))
+    }
+
+    /// Puts `line` in the place of a victim, whose line-table entry goes too. Returns the way.
+    pub fn fill(&mut self, line: Line, writable: bool, table: &mut LineTable) -> usize {
+        let first = self.first_way(line);
+        let set = first / self.geometry.ways;
+        let way = loop {
+            let way = first + usize::from(self.hands[set]);
+            self.hands[set] = (self.hands[set] + 1) % self.geometry.ways as u8;
+            let tag = self.tags[way];
+            let referenced =
+                self.slot(way).filter(|slot| tag != NO_LINE && table.holds(*slot, physical_line(tag >> 1)));
+            match referenced {
+                Some(slot) => {
+                    table.drop_slot(slot);
+                    self.slots[way] = NO_SLOT;
+                }
+                None => break way,
+            }
+        };
+        self.tags[way] = line << 1 | u32::from(writable);
+        self.slots[way] = NO_SLOT;
+        way
+    }
+
+    /// Forgets `line`, in the line table too.
+    pub fn drop_line(&mut self, line: Line, table: &mut LineTable) {
+        if let Some(way) = self.find(line) {
+            if let Some(slot) = self.slot(way).filter(|slot| table.holds(*slot, physical_line(line))) {
+                table.drop_slot(slot);
+            }
+            self.tags[way] = NO_LINE;
+            self.slots[way] = NO_SLOT;
+        }
+    }
+
+    /// Takes the right to store to `line` away.
+    pub fn revoke_write(&mut self, line: Line, table: &mut LineTable) {
+        if let Some(way) = self.find(line) {
+            self.set_writable(way, false);
+            if let Some(slot) = self.slot(way).filter(|slot| table.holds(*slot, physical_line(line))) {
+                table.entry(slot).write_tag = crate::line_table::INVALID;
+            }
+        }
+    }
+}
+
+/// A first-level instruction cache. It is not snooped: `fence.i` empties it. Replacement is first in, first out.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct FetchCache {
+    geometry: Geometry,
+    tags: Vec<u32>,
+    hands: Vec<u8>,
+    /// A direct-mapped accelerator, always a subset of `tags`.
+    recent: Vec<u32>,
+}
+
+const RECENT: usize = 256;
+
+impl FetchCache {
+    pub fn new(geometry: Geometry) -> FetchCache {
+        FetchCache {
+            geometry,
+            tags: vec![NO_LINE; geometry.sets * geometry.ways],
+            hands: vec![0; geometry.sets],
+            recent: vec![NO_LINE; RECENT],
+        }
+    }
+
+    /// True when `line` is known at once to be cached.
+    #[inline]
+    pub fn hits(&self, line: Line) -> bool {
+        self.recent[line as usize & (RECENT - 1)] == line
+    }
+
+    /// Looks `line` up and puts it in. True when it was there.
+    pub fn access(&mut self, line: Line) -> bool {
+        let set = line as usize & (self.geometry.sets - 1);
+        let first = set * self.geometry.ways;
+        let hit = self.tags[first..first + self.geometry.ways].contains(&line);
+        if !hit {
+            let way = first + usize::from(self.hands[set]);
+            self.hands[set] = (self.hands[set] + 1) % self.geometry.ways as u8;
+            let victim = std::mem::replace(&mut self.tags[way], line);
+            let recent = &mut self.recent[victim as usize & (RECENT - 1)];
+            if *recent == victim {
+                *recent = NO_LINE;
+            }
+        }
+        self.recent[line as usize & (RECENT - 1)] = line;
+        hit
+    }
+
+    pub fn clear(&mut self) {
+        self.tags.fill(NO_LINE);
+        self.recent.fill(NO_LINE);
+    }
+}
+
+/// The state of a line in a second-level cache; a line that is not there is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum State {
+    Shared = 1,
+    Exclusive = 2,
+    Modified = 3,
+}
+
+impl State {
+    fn from_bits(bits: u32) -> Option<State> {
+        match bits & 3 {
+            1 => Some(State::Shared),
+            2 => Some(State::Exclusive),
+            3 => Some(State::Modified),
+            _ => None,
+        }
+    }
+}
+
+/// A private, unified second-level cache. It includes the first-level data cache; its ways are kept most recent first.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct SecondCache {
+    geometry: Geometry,
+    /// `line << 2 | state`; 0 is empty.
+    tags: Vec<u32>,
+}
+
+impl SecondCache {
+    pub fn new(geometry: Geometry) -> SecondCache {
+        SecondCache { geometry, tags: vec![0; geometry.sets * geometry.ways] }
+    }
+
+    fn set(&mut self, line: Line) -> &mut [u32] {
+        let first = (line as usize & (self.geometry.sets - 1)) * self.geometry.ways;
+        &mut self.tags[first..first + self.geometry.ways]
+    }
+
+    /// The lines that are cached.
+    pub fn lines(&self) -> impl Iterator<Item = Line> + '_ {
+        self.tags.iter().filter(|tag| **tag != 0).map(|tag| tag >> 2)
+    }
+
+    fn find(&mut self, line: Line) -> Option<&mut u32> {
+        self.set(line).iter_mut().find(|tag| **tag >> 2 == line && **tag & 3 != 0)
+    }
+
+    /// The state of `line`, which becomes the most recent of its set.
+    pub fn access(&mut self, line: Line) -> Option<State> {
+        let set = self.set(line);
+        let way = set.iter().position(|tag| tag >> 2 == line && tag & 3 != 0)?;
+        set[..=way].rotate_right(1);
+        State::from_bits(set[0])
+    }
+
+    /// The state of `line`, without using it.
+    pub fn state(&mut self, line: Line) -> Option<State> {
+        self.find(line).and_then(|tag| State::from_bits(*tag))
+    }
+
+    pub fn set_state(&mut self, line: Line, state: State) {
+        if let Some(tag) = self.find(line) {
+            *tag = *tag & !3 | state as u32;
+        }
+    }
+
+    pub fn drop_line(&mut self, line: Line) {
+        if let Some(tag) = self.find(line) {
+            *tag = 0;
+        }
+    }
+
+    /// Puts `line` in; returns the line that had to go, and whether it was modified.
+    pub fn fill(&mut self, line: Line, state: State) -> Option<(Line, bool)> {
+        let set = self.set(line);
+        let way = set.iter().position(|tag| *tag == 0).unwrap_or(set.len() - 1);
+        let victim = set[way];
+        set[..=way].rotate_right(1);
+        set[0] = line << 2 | state as u32;
+        State::from_bits(victim).map(|state| (victim >> 2, state == State::Modified))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line_table::{Entry, INVALID};
+
+    const GEOMETRY: Geometry = Geometry { sets: 2, ways: 2 };
+
+    #[test]
+    fn second_level_replaces_the_least_recently_used() {
+        let mut cache = SecondCache::new(GEOMETRY);
+        assert_eq!(cache.fill(0, State::Modified), None);
+        assert_eq!(cache.fill(2, State::Shared), None);
+        assert_eq!(cache.access(0), Some(State::Modified));
+        assert_eq!(cache.fill(4, State::Exclusive), Some((2, false)));
+        assert_eq!(cache.fill(6, State::Exclusive), Some((0, true)));
+        assert_eq!(cache.state(1), None);
+    }
+
+    #[test]
+    fn a_line_in_use_gets_a_second_chance() {
+        let mut cache = DataCache::new(GEOMETRY);
+        let mut table = LineTable::default();
+        let way = cache.fill(0, false, &mut table);
+        cache.fill(2, false, &mut table);
+        cache.set_slot(way, 7);
+        *table.entry(7) = Entry { read_tag: 0, write_tag: INVALID, addend: 0, line: physical_line(0) };
+        cache.fill(4, false, &mut table);
+        assert!(cache.find(0).is_some() && cache.find(2).is_none(), "0 was referenced, so 2 went");
+        assert!(!table.holds(7, physical_line(0)), "the second chance took the reference");
+        cache.fill(6, false, &mut table);
+        assert!(cache.find(0).is_none());
+    }
+
+    #[test]
+    fn the_recent_lines_stay_a_subset_of_the_fetch_cache() {
+        let mut cache = FetchCache::new(GEOMETRY);
+        assert!(!cache.access(0));
+        assert!(cache.hits(0) && cache.access(0));
+        cache.access(2);
+        cache.access(4);
+        assert!(!cache.hits(0), "0 was first in, so first out");
+        assert!(!cache.access(0));
+    }
+}

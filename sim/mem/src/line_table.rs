@@ -1,0 +1,162 @@
+//! The line table: what makes most accesses cost one compare.
+//!
+//! A small direct-mapped table a hart, keyed by virtual line (virtual page in the functional gear). An entry that matches
+//! answers translation, permission, alignment and first-level cache hit at once. It is kept a subset of the translation
+//! cache and, in the timed gear, of the first-level data cache, so a hit changes nothing else. Its entries are also the
+//! reference bits of the cache's replacement (see `cache.rs`), so they are part of the machine's state and are saved.
+
+use crate::ram::{LINE_SHIFT, PAGE_SHIFT, Ram};
+use serde::{Deserialize, Serialize};
+
+/// The number of entries; a power of two and at least the lines of a page.
+pub const ENTRIES: usize = 512;
+/// A tag that matches no access: an access leaves bits 4 and 5 of its tag zero.
+pub const INVALID: u64 = u64::MAX;
+/// The tag bit of entries for pages that user mode may touch.
+pub const USER: u64 = 8;
+
+/// One entry.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[repr(C, align(32))]
+pub struct Entry {
+    /// Virtual line address with [`USER`], or [`INVALID`]: loads may go ahead.
+    pub read_tag: u64,
+    /// The same for stores.
+    pub write_tag: u64,
+    /// Host address minus virtual address. Host addresses differ from run to run, so it is recomputed, not saved.
+    #[serde(skip)]
+    pub addend: u64,
+    /// The physical line number (page number in the functional gear).
+    pub line: u64,
+}
+
+const EMPTY: Entry = Entry { read_tag: INVALID, write_tag: INVALID, addend: 0, line: INVALID };
+
+/// The granularity of a gear: lines where caches are modelled, pages where they are not.
+#[inline]
+pub const fn shift(timed: bool) -> u32 {
+    if timed { LINE_SHIFT } else { PAGE_SHIFT }
+}
+
+/// The tag that an access of `size_bytes` must find: line address, user bit, and low bits that match only when the access is
+/// naturally aligned.
+#[inline]
+pub fn access_tag(timed: bool, address: u64, size_bytes: u64, user: u64) -> u64 {
+    address & (u64::MAX << shift(timed) | (size_bytes - 1)) | user
+}
+
+/// The table of one hart.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct LineTable {
+    entries: Vec<Entry>,
+}
+
+impl Default for LineTable {
+    fn default() -> LineTable {
+        LineTable { entries: vec![EMPTY; ENTRIES] }
+    }
+}
+
+impl LineTable {
+    #[inline]
+    pub fn slot(timed: bool, address: u64) -> usize {
+        (address >> shift(timed)) as usize & (ENTRIES - 1)
+    }
+
+    /// The first entry, for the interpreter's inlined look-up.
+    #[inline]
+    pub fn as_mut_ptr(&mut self) -> *mut Entry {
+        self.entries.as_mut_ptr()
+    }
+
+    #[inline]
+    pub fn entry(&mut self, slot: usize) -> &mut Entry {
+        &mut self.entries[slot]
+    }
+
+    /// True when the entry in `slot` stands for this physical line.
+    #[inline]
+    pub fn holds(&self, slot: usize, line: u64) -> bool {
+        self.entries[slot].line == line
+    }
+
+    pub fn clear(&mut self) {
+        self.entries.fill(EMPTY);
+    }
+
+    pub fn drop_slot(&mut self, slot: usize) {
+        self.entries[slot] = EMPTY;
+    }
+
+    /// Drops every entry of the virtual page that holds `address`.
+    pub fn drop_page(&mut self, timed: bool, address: u64) {
+        let page = address >> PAGE_SHIFT;
+        let first = LineTable::slot(timed, page << PAGE_SHIFT);
+        let count = 1 << (PAGE_SHIFT - shift(timed));
+        for entry in &mut self.entries[first..first + count] {
+            // An invalid tag names the very last page of the address space; dropping an empty entry does no harm.
+            if entry.read_tag >> PAGE_SHIFT == page || entry.write_tag >> PAGE_SHIFT == page {
+                *entry = EMPTY;
+            }
+        }
+    }
+
+    /// Takes the right to store away from every entry of a physical page, and leaves the right to load.
+    pub fn revoke_writes_to_page(&mut self, timed: bool, physical_page: u64) {
+        for entry in &mut self.entries {
+            if entry.line != INVALID && entry.line >> (PAGE_SHIFT - shift(timed)) == physical_page {
+                entry.write_tag = INVALID;
+            }
+        }
+    }
+
+    /// Computes the host addresses of a table that was just read from a snapshot. False when an entry lies outside RAM.
+    pub fn rebase(&mut self, timed: bool, ram: &Ram) -> bool {
+        if self.entries.len() != ENTRIES {
+            return false;
+        }
+        for entry in &mut self.entries {
+            if entry.line == INVALID {
+                *entry = EMPTY;
+                continue;
+            }
+            let physical = entry.line << shift(timed);
+            if !ram.contains(physical, 1) {
+                return false;
+            }
+            let tag = if entry.read_tag == INVALID { entry.write_tag } else { entry.read_tag };
+            let virtual_line = tag & u64::MAX << shift(timed);
+            entry.addend = (ram.host_address(physical) as u64).wrapping_sub(virtual_line);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_match_aligned_accesses_of_the_same_privilege_only() {
+        let tag = access_tag(true, 0x1040, 1, 0);
+        assert_eq!(access_tag(true, 0x1048, 8, 0), tag);
+        assert_ne!(access_tag(true, 0x1049, 8, 0), tag, "misaligned");
+        assert_eq!(access_tag(true, 0x1049, 1, 0), tag);
+        assert_ne!(access_tag(true, 0x1048, 8, USER), tag, "other privilege");
+        assert_ne!(access_tag(true, u64::MAX, 8, USER), INVALID);
+        assert_ne!(access_tag(false, u64::MAX, 1, USER), INVALID);
+    }
+
+    #[test]
+    fn a_page_is_dropped_whole_and_alone() {
+        let mut table = LineTable::default();
+        for (address, line) in [(0x5000, 1), (0x5fc0, 2), (0x6000, 3)] {
+            let tag = access_tag(true, address, 1, USER);
+            *table.entry(LineTable::slot(true, address)) = Entry { read_tag: tag, write_tag: INVALID, addend: 0, line };
+        }
+        table.drop_page(true, 0x5123);
+        assert!(!table.holds(LineTable::slot(true, 0x5000), 1));
+        assert!(!table.holds(LineTable::slot(true, 0x5fc0), 2));
+        assert!(table.holds(LineTable::slot(true, 0x6000), 3));
+    }
+}

@@ -1,0 +1,542 @@
+//! The memory system: every core's view of RAM, and the coherence between them.
+//!
+//! Coherence is MESI over private second-level caches on a snooping bus. What a snoop would find is kept in one word a line
+//! (which cores hold it), so that a miss costs the host the same with 2 cores as with 64; the timing is a bus's.
+
+use crate::cache::{DataCache, FetchCache, Geometry, Line, SecondCache, State, line_of};
+use crate::fault::{Access, Fault, FaultKind};
+use crate::line_table::{self, Entry, INVALID, LineTable};
+use crate::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT, RAM_BASE, Ram};
+use crate::translation::{
+    ACCESSED, Context, DIRTY, EXECUTE, Leaf, MODE_BARE, READ, TranslationCache, USER_PAGE, WRITE, WalkerAccess, walk,
+};
+use serde::{Deserialize, Serialize};
+
+/// Sizes and latencies of the modelled memory system. Latencies are in cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    pub instruction: Geometry,
+    pub data: Geometry,
+    pub second: Geometry,
+    /// A first-level miss that hits the second level.
+    pub second_latency_cycles: u64,
+    /// A second-level miss that memory answers, on top of the first-level miss.
+    pub memory_latency_cycles: u64,
+    /// A second-level miss that another core's cache answers.
+    pub transfer_latency_cycles: u64,
+    /// A store to a line that this core shares with others.
+    pub upgrade_latency_cycles: u64,
+    /// Each second-level miss takes 0 to this many cycles more, drawn by seed (Alameldeen and Wood, HPCA 2003).
+    pub perturbation_cycles_max: u64,
+    pub translation_entries: usize,
+}
+
+/// What a core's caches did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    pub data_misses: u64,
+    pub fetch_misses: u64,
+    pub second_misses: u64,
+    pub upgrades: u64,
+    /// Misses that another core's cache answered.
+    pub transfers: u64,
+    /// Lines that other cores' stores took away.
+    pub invalidations: u64,
+    /// Lines that other cores' loads made shared.
+    pub downgrades: u64,
+    pub writebacks: u64,
+    pub data_translation_misses: u64,
+    pub fetch_translation_misses: u64,
+    pub stall_cycles: u64,
+}
+
+/// One core's part of the memory system.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Core {
+    pub lines: LineTable,
+    pub fetch_translations: TranslationCache,
+    data_translations: TranslationCache,
+    data: DataCache,
+    fetch: FetchCache,
+    second: SecondCache,
+    pub context: Context,
+    /// Cycles that accesses cost beyond their instruction and that the hart's clock has not been charged yet.
+    pub stall_cycles: u64,
+    /// The line that a load-reserved watches.
+    pub reservation: Option<Line>,
+    pub counters: Counters,
+}
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Ram(u64),
+    Device(u64),
+}
+
+const PAGE_HAS_CODE: u8 = 1;
+const PAGE_TOUCHED: u8 = 2;
+const PAGE_WRITE_MAPPED: u8 = 4;
+
+/// The memory system of a machine.
+pub struct MemorySystem {
+    pub ram: Ram,
+    model: Model,
+    timed: bool,
+    cores: Vec<Core>,
+    /// Which cores' second-level caches hold each line. Only its touched pages take host memory.
+    holders: Vec<u64>,
+    page_flags: Vec<u8>,
+    perturbation: u64,
+    /// Pages whose code was decoded and that were written to since.
+    stale_code: Vec<u32>,
+}
+
+/// Everything in a [`MemorySystem`] that a snapshot needs besides RAM.
+#[derive(Serialize, Deserialize)]
+pub struct SavedMemory {
+    timed: bool,
+    cores: Vec<Core>,
+    perturbation: u64,
+}
+
+impl MemorySystem {
+    pub fn new(ram: Ram, cores: usize, model: Model, seed: u64) -> MemorySystem {
+        let core = Core {
+            lines: LineTable::default(),
+            fetch_translations: TranslationCache::new(model.translation_entries),
+            data_translations: TranslationCache::new(model.translation_entries),
+            data: DataCache::new(model.data),
+            fetch: FetchCache::new(model.instruction),
+            second: SecondCache::new(model.second),
+            context: Context::default(),
+            stall_cycles: 0,
+            reservation: None,
+            counters: Counters::default(),
+        };
+        MemorySystem {
+            holders: vec![0; (ram.size_bytes() >> LINE_SHIFT) as usize],
+            page_flags: vec![0; ram.pages()],
+            ram,
+            model,
+            timed: false,
+            cores: vec![core; cores],
+            // An odd constant keeps the generator off its fixed point at zero.
+            perturbation: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c909,
+            stale_code: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub fn core(&mut self, core: usize) -> &mut Core {
+        &mut self.cores[core]
+    }
+
+    pub fn cores(&self) -> &[Core] {
+        &self.cores
+    }
+
+    pub fn is_timed(&self) -> bool {
+        self.timed
+    }
+
+    /// Changes the gear. The line tables change their granularity, so they and the translation caches start empty.
+    pub fn set_timed(&mut self, timed: bool) {
+        if self.timed != timed {
+            self.timed = timed;
+            for core in &mut self.cores {
+                core.reservation = None;
+                core.flush_translations();
+            }
+        }
+    }
+
+    /// Changes how a core's addresses are translated.
+    pub fn set_context(&mut self, core: usize, context: Context) {
+        let core = &mut self.cores[core];
+        let old = std::mem::replace(&mut core.context, context);
+        if old.satp != context.satp {
+            core.flush_translations();
+        } else if old.make_executable_readable != context.make_executable_readable
+            || context.mode() == MODE_BARE && old.user != context.user
+        {
+            core.lines.clear();
+        }
+    }
+
+    /// `sfence.vma`: of one address, or of all.
+    pub fn flush_translations(&mut self, core: usize, address: Option<u64>) {
+        let timed = self.timed;
+        let core = &mut self.cores[core];
+        match address {
+            None => core.flush_translations(),
+            Some(address) => {
+                let lines = &mut core.lines;
+                core.data_translations.drop_address(address, |page| lines.drop_page(timed, page));
+                core.fetch_translations.drop_address(address, |_| {});
+            }
+        }
+    }
+
+    /// `fence.i`: what this core fetches from now on is what memory holds. Decoded code is always coherent, so only the
+    /// modelled cache has something to do.
+    pub fn flush_fetch(&mut self, core: usize) {
+        if self.timed {
+            self.cores[core].fetch.clear();
+        }
+    }
+
+    /// Translates, charges and installs an access that does not cross a line, and says where it goes.
+    /// `address` must be naturally aligned or the access must at least stay inside its line.
+    #[inline(never)]
+    pub fn access(&mut self, core: usize, address: u64, access: Access) -> Result<Place, Fault> {
+        let context = self.cores[core].context;
+        let store = access == Access::Store;
+        let (physical, flags) = if context.mode() == MODE_BARE {
+            let user = if context.user { USER_PAGE } else { 0 };
+            (address, READ | WRITE | DIRTY | user)
+        } else {
+            let leaf = self.translate_data(core, address, access)?;
+            (leaf.page | address & (PAGE_BYTES - 1), leaf.flags)
+        };
+        if !self.ram.contains(physical, 1) {
+            return Ok(Place::Device(physical));
+        }
+        let page = ((physical - RAM_BASE) >> PAGE_SHIFT) as usize;
+        if store {
+            self.note_store(page);
+        }
+        let mut writable = flags & (WRITE | DIRTY) == WRITE | DIRTY && self.page_flags[page] & PAGE_HAS_CODE == 0;
+        let slot = LineTable::slot(self.timed, address);
+        if self.timed {
+            let way = self.touch_data(core, line_of(physical), store);
+            let core = &mut self.cores[core];
+            writable &= core.data.is_writable(way);
+            if let Some(old) = core.data.set_slot(way, slot)
+                && core.lines.holds(old, physical >> LINE_SHIFT)
+            {
+                core.lines.drop_slot(old);
+            }
+        }
+        if writable {
+            self.page_flags[page] |= PAGE_WRITE_MAPPED | PAGE_TOUCHED;
+        }
+        let user = if flags & USER_PAGE != 0 { line_table::USER } else { 0 };
+        let tag = line_table::access_tag(self.timed, address, 1, user) & !7;
+        let shift = line_table::shift(self.timed);
+        let readable = flags & READ != 0 || context.make_executable_readable && flags & EXECUTE != 0;
+        *self.cores[core].lines.entry(slot) = Entry {
+            read_tag: if readable { tag } else { INVALID },
+            write_tag: if writable { tag } else { INVALID },
+            addend: (self.ram.host_address(physical) as u64).wrapping_sub(address),
+            line: physical >> shift,
+        };
+        Ok(Place::Ram(physical))
+    }
+
+    /// A page is about to be written to: code decoded from it is stale, and it may no longer be all zeroes.
+    fn note_store(&mut self, page: usize) {
+        if self.page_flags[page] & PAGE_HAS_CODE != 0 {
+            self.page_flags[page] &= !PAGE_HAS_CODE;
+            self.stale_code.push(page as u32);
+        }
+        self.page_flags[page] |= PAGE_TOUCHED;
+    }
+
+    /// The pages whose decoded code went stale since the last call.
+    #[inline]
+    pub fn stale_code(&mut self) -> &mut Vec<u32> {
+        &mut self.stale_code
+    }
+
+    /// Notes that code was decoded from a page, so that stores to it are seen from now on.
+    pub fn note_code(&mut self, page: usize) {
+        let flags = &mut self.page_flags[page];
+        *flags |= PAGE_HAS_CODE;
+        if *flags & PAGE_WRITE_MAPPED != 0 {
+            *flags &= !PAGE_WRITE_MAPPED;
+            let physical_page = page as u64 + (RAM_BASE >> PAGE_SHIFT);
+            for core in &mut self.cores {
+                core.lines.revoke_writes_to_page(self.timed, physical_page);
+            }
+        }
+    }
+
+    fn translate_data(&mut self, core: usize, address: u64, access: Access) -> Result<Leaf, Fault> {
+        let context = self.cores[core].context;
+        if let Some(entry) = self.cores[core].data_translations.find(address) {
+            let flags = entry.flags();
+            if context.permits(flags, access) && (access != Access::Store || flags & DIRTY != 0) {
+                return Ok(Leaf { page: entry.page(), flags, level: entry.level });
+            }
+        }
+        let leaf = self.walk(core, address, access)?;
+        let timed = self.timed;
+        let core = &mut self.cores[core];
+        core.counters.data_translation_misses += 1;
+        if let Some(evicted) = core.data_translations.fill(address, leaf) {
+            core.lines.drop_page(timed, evicted);
+        }
+        Ok(leaf)
+    }
+
+    fn walk(&mut self, core: usize, address: u64, access: Access) -> Result<Leaf, Fault> {
+        let context = self.cores[core].context;
+        // A walk makes at most four reads and one write.
+        let mut walked = [WalkerAccess { address: 0, store: false }; 5];
+        let mut count = 0;
+        let found = walk(&self.ram, &context, address, access, |access| {
+            walked[count] = access;
+            count += 1;
+        });
+        for step in &walked[..count] {
+            if step.store {
+                self.note_store(((step.address - RAM_BASE) >> PAGE_SHIFT) as usize);
+            }
+            if self.timed {
+                self.touch_data(core, line_of(step.address), step.store);
+            }
+        }
+        found.map_err(|kind| Fault { access, kind, address })
+    }
+
+    /// Translates a fetch and returns the slot of the fetch translation cache that now holds the page.
+    pub fn translate_fetch(&mut self, core: usize, address: u64) -> Result<usize, Fault> {
+        let context = self.cores[core].context;
+        let leaf = if context.mode() == MODE_BARE {
+            let user = if context.user { USER_PAGE } else { 0 };
+            Leaf {
+                page: address & u64::MAX << PAGE_SHIFT,
+                flags: READ | WRITE | EXECUTE | ACCESSED | DIRTY | user,
+                level: 0,
+            }
+        } else {
+            self.cores[core].counters.fetch_translation_misses += 1;
+            self.walk(core, address, Access::Fetch)?
+        };
+        if !self.ram.contains(leaf.page, PAGE_BYTES) {
+            return Err(Fault { access: Access::Fetch, kind: FaultKind::Access, address });
+        }
+        let translations = &mut self.cores[core].fetch_translations;
+        translations.fill(address, leaf);
+        Ok(translations.slot(address))
+    }
+
+    /// Charges the fetch of a line of code.
+    #[inline]
+    pub fn touch_fetch(&mut self, core: usize, line: Line) {
+        if !self.cores[core].fetch.hits(line) {
+            self.touch_fetch_slowly(core, line);
+        }
+    }
+
+    #[cold]
+    fn touch_fetch_slowly(&mut self, core: usize, line: Line) {
+        if !self.cores[core].fetch.access(line) {
+            self.cores[core].counters.fetch_misses += 1;
+            self.touch_second(core, line, false);
+        }
+    }
+
+    /// Brings a line into the first-level data cache with the rights the access needs, charges it, and returns its way.
+    fn touch_data(&mut self, core: usize, line: Line, store: bool) -> usize {
+        if let Some(way) = self.cores[core].data.find(line) {
+            if store && !self.cores[core].data.is_writable(way) {
+                self.make_modified(core, line);
+                self.cores[core].data.set_writable(way, true);
+            }
+            return way;
+        }
+        self.cores[core].counters.data_misses += 1;
+        let state = self.touch_second(core, line, store);
+        let core = &mut self.cores[core];
+        core.data.fill(line, state == State::Modified, &mut core.lines)
+    }
+
+    /// Brings a line into the second-level cache, charges it, and returns its state.
+    fn touch_second(&mut self, core: usize, line: Line, store: bool) -> State {
+        self.charge(core, self.model.second_latency_cycles);
+        match self.cores[core].second.access(line) {
+            Some(_) if store => {
+                self.make_modified(core, line);
+                State::Modified
+            }
+            Some(state) => state,
+            None => self.miss(core, line, store),
+        }
+    }
+
+    fn charge(&mut self, core: usize, cycles: u64) {
+        let core = &mut self.cores[core];
+        core.stall_cycles += cycles;
+        core.counters.stall_cycles += cycles;
+    }
+
+    /// Makes a line that this core's second level holds its own to modify.
+    fn make_modified(&mut self, core: usize, line: Line) {
+        if self.cores[core].second.state(line) == Some(State::Shared) {
+            self.cores[core].counters.upgrades += 1;
+            self.charge(core, self.model.upgrade_latency_cycles);
+            self.invalidate_others(core, line);
+        }
+        self.cores[core].second.set_state(line, State::Modified);
+    }
+
+    /// Takes a line away from every other core; true when one of them had modified it.
+    fn invalidate_others(&mut self, core: usize, line: Line) -> bool {
+        let mut others = self.holders[line as usize] & !(1 << core);
+        let mut modified = false;
+        while others != 0 {
+            let other = &mut self.cores[others.trailing_zeros() as usize];
+            others &= others - 1;
+            modified |= other.second.state(line) == Some(State::Modified);
+            other.drop_line(line);
+            other.counters.invalidations += 1;
+        }
+        self.holders[line as usize] &= 1 << core;
+        modified
+    }
+
+    /// A second-level miss: asks the bus.
+    fn miss(&mut self, core: usize, line: Line, store: bool) -> State {
+        let others = self.holders[line as usize] & !(1 << core);
+        self.cores[core].counters.second_misses += 1;
+        let (state, supplied) = if store {
+            (State::Modified, self.invalidate_others(core, line))
+        } else if others == 0 {
+            (State::Exclusive, false)
+        } else {
+            (State::Shared, self.share(line, others))
+        };
+        let latency = if supplied {
+            self.cores[core].counters.transfers += 1;
+            self.model.transfer_latency_cycles
+        } else {
+            self.model.memory_latency_cycles
+        };
+        let perturbation = self.draw_perturbation();
+        self.charge(core, latency + perturbation);
+        let holder = &mut self.cores[core];
+        if let Some((victim, modified)) = holder.second.fill(line, state) {
+            holder.counters.writebacks += u64::from(modified);
+            holder.drop_line(victim);
+            self.holders[victim as usize] &= !(1 << core);
+        }
+        self.holders[line as usize] |= 1 << core;
+        state
+    }
+
+    /// A load asks for a line that others hold: whoever may store to it loses that right. True when it was modified.
+    fn share(&mut self, line: Line, others: u64) -> bool {
+        if !others.is_power_of_two() {
+            return false;
+        }
+        let owner = &mut self.cores[others.trailing_zeros() as usize];
+        let state = owner.second.state(line);
+        if state == Some(State::Shared) {
+            return false;
+        }
+        owner.second.set_state(line, State::Shared);
+        owner.data.revoke_write(line, &mut owner.lines);
+        owner.counters.downgrades += 1;
+        let modified = state == Some(State::Modified);
+        owner.counters.writebacks += u64::from(modified);
+        modified
+    }
+
+    fn draw_perturbation(&mut self) -> u64 {
+        // xorshift64 (Marsaglia 2003): small, and good enough to spread latencies.
+        self.perturbation ^= self.perturbation << 13;
+        self.perturbation ^= self.perturbation >> 7;
+        self.perturbation ^= self.perturbation << 17;
+        (self.perturbation >> 33) % (self.model.perturbation_cycles_max + 1)
+    }
+
+    /// A device wrote to a range of RAM.
+    pub fn note_device_write(&mut self, address: u64, length: u64) {
+        if length == 0 || !self.ram.contains(address, length) {
+            return;
+        }
+        for page in (address - RAM_BASE) >> PAGE_SHIFT..=(address + length - 1 - RAM_BASE) >> PAGE_SHIFT {
+            self.note_store(page as usize);
+        }
+        let (first, last) = (line_of(address), line_of(address + length - 1));
+        for core in &mut self.cores {
+            if core.reservation.is_some_and(|line| (first..=last).contains(&line)) {
+                core.reservation = None;
+            }
+        }
+        if self.timed {
+            for line in first..=last {
+                let mut holders = std::mem::take(&mut self.holders[line as usize]);
+                while holders != 0 {
+                    self.cores[holders.trailing_zeros() as usize].drop_line(line);
+                    holders &= holders - 1;
+                }
+            }
+        }
+    }
+
+    /// Marks a page as possibly not all zeroes: something other than a hart or a device wrote to it.
+    pub fn note_loaded(&mut self, address: u64, length: u64) {
+        self.note_device_write(address, length);
+    }
+
+    /// The pages that may hold something other than zeroes, in order.
+    pub fn touched_pages(&self) -> impl Iterator<Item = usize> + '_ {
+        let touched = |(page, flags): (usize, &u8)| (flags & PAGE_TOUCHED != 0).then_some(page);
+        self.page_flags.iter().enumerate().filter_map(touched)
+    }
+
+    /// The state besides RAM.
+    pub fn save(&self) -> SavedMemory {
+        SavedMemory { timed: self.timed, cores: self.cores.clone(), perturbation: self.perturbation }
+    }
+
+    /// Takes a saved state over. False when it does not fit this machine.
+    pub fn restore(&mut self, saved: SavedMemory) -> bool {
+        if saved.cores.len() != self.cores.len() {
+            return false;
+        }
+        self.timed = saved.timed;
+        self.perturbation = saved.perturbation;
+        self.cores = saved.cores;
+        for (core, state) in self.cores.iter().enumerate() {
+            for line in state.second.lines() {
+                match self.holders.get_mut(line as usize) {
+                    Some(holders) => *holders |= 1 << core,
+                    None => return false,
+                }
+            }
+        }
+        // Until a page is decoded again, no write right is in its way; every page that could be written counts as mapped.
+        for flags in &mut self.page_flags {
+            *flags |= PAGE_WRITE_MAPPED;
+        }
+        self.cores.iter_mut().all(|core| core.lines.rebase(saved.timed, &self.ram))
+    }
+
+    /// Statistics start from zero.
+    pub fn reset_counters(&mut self) {
+        for core in &mut self.cores {
+            core.counters = Counters::default();
+        }
+    }
+}
+
+impl Core {
+    fn flush_translations(&mut self) {
+        self.lines.clear();
+        self.data_translations.clear();
+        self.fetch_translations.clear();
+    }
+
+    /// Another core's store, a device or an eviction takes a line away.
+    fn drop_line(&mut self, line: Line) {
+        self.data.drop_line(line, &mut self.lines);
+        self.second.drop_line(line);
+        if self.reservation == Some(line) {
+            self.reservation = None;
+        }
+    }
+}
