@@ -1,0 +1,34 @@
+/* What the bare-metal programs share. A program defines `run` and `verify`; everything else is in runtime.c. */
+#pragma once
+
+typedef unsigned long u64;
+typedef unsigned int u32;
+typedef unsigned char u8;
+
+#define HARTS_MAX 64
+#define LINE_SIZE_BYTES 64
+
+/*
+ * Called once on every hart between two barriers. `index` counts the running harts from 0 and is not the hart number.
+ */
+void run(u64 index, u64 harts, u64 iterations);
+
+/* Called on the boot hart after all have run: 0, or the failure code that the run ends with. */
+u32 verify(u64 harts, u64 iterations);
+
+void print(const char *text);
+void print_hex(u64 value);
+void print_decimal(u64 value);
+
+/* Ends the run through the finisher: 0 is success. */
+void finish(u32 code) __attribute__((noreturn));
+
+struct sbi_result {
+    long error;
+    long value;
+};
+struct sbi_result sbi_call(u64 extension, u64 function, u64 argument0, u64 argument1, u64 argument2);
+
+#define SBI_EXTENSION_RESET 0x53525354
+#define SBI_RESET_SHUTDOWN 0
+#define SBI_RESET_COLD_REBOOT 1

@@ -1,0 +1,59 @@
+/*
+ * All harts increment one counter under one test-and-set lock, `iterations` times in sum whatever the number of harts (rounded
+ * down to a multiple of it), because every hart spins as long as any one works. LOCK_WITH_RESERVATION takes the lock by LR and
+ * SC; otherwise an AMOSWAP does. Lock and counter have a line each.
+ */
+#include "bare.h"
+
+static struct {
+    u32 word __attribute__((aligned(LINE_SIZE_BYTES)));
+    u64 counter __attribute__((aligned(LINE_SIZE_BYTES)));
+} shared __attribute__((aligned(LINE_SIZE_BYTES)));
+
+static void acquire(u32 *word)
+{
+    u32 old;
+#ifdef LOCK_WITH_RESERVATION
+    __asm__ volatile(
+        "1:\n"
+        "  lr.w.aq %[old], (%[word])\n"
+        "  bnez %[old], 1b\n"
+        "  sc.w %[old], %[one], (%[word])\n"
+        "  bnez %[old], 1b\n"
+        : [old] "=&r"(old)
+        : [word] "r"(word), [one] "r"(1)
+        : "memory");
+#else
+    __asm__ volatile(
+        "1:\n"
+        "  amoswap.w.aq %[old], %[one], (%[word])\n"
+        "  bnez %[old], 1b\n"
+        : [old] "=&r"(old)
+        : [word] "r"(word), [one] "r"(1)
+        : "memory");
+#endif
+}
+
+static void release(u32 *word)
+{
+    __asm__ volatile("amoswap.w.rl zero, zero, (%0)" : : "r"(word) : "memory");
+}
+
+void run(u64 index, u64 harts, u64 iterations)
+{
+    (void)index;
+    for (u64 count = iterations / harts; count; count--) {
+        acquire(&shared.word);
+        /* A load and a store that another hart's could come between, were the lock broken. */
+        *(volatile u64 *)&shared.counter += 1;
+        release(&shared.word);
+    }
+}
+
+u32 verify(u64 harts, u64 iterations)
+{
+    print("counter ");
+    print_decimal(shared.counter);
+    print("\n");
+    return shared.counter != iterations / harts * harts;
+}

@@ -1,0 +1,239 @@
+/*
+ * The runtime of the bare-metal programs, which runs unchanged on Concord and on `qemu-system-riscv64 -M virt`: it starts every
+ * hart through the SBI, reads `iterations=N` from the device tree's bootargs, runs the program on all harts between two
+ * barriers, and ends the run through the finisher.
+ *
+ * Devices are QEMU virt's: ns16550 at 0x10000000, sifive-test finisher at 0x100000. Translation stays off.
+ */
+#include "bare.h"
+
+#define UART ((volatile u8 *)0x10000000)
+#define UART_LINE_STATUS 5
+#define UART_TRANSMITTER_EMPTY 0x20
+#define FINISHER ((volatile u32 *)0x100000)
+#define FINISHER_PASS 0x5555
+#define FINISHER_FAIL 0x3333
+
+#define SBI_EXTENSION_HART_STATE 0x48534d
+#define SBI_HART_START 0
+#define SBI_HART_STATUS 2
+
+#define FAILURE_NO_HART 100
+#define FAILURE_TRAP 101
+#define FAILURE_BOOTARGS 102
+
+#define FDT_MAGIC 0xd00dfeed
+#define FDT_BEGIN_NODE 1
+#define FDT_END_NODE 2
+#define FDT_PROPERTY 3
+#define FDT_NOP 4
+
+extern void secondary_start(void);
+extern u64 iterations_default;
+
+static u64 harts;
+static u64 iterations;
+
+struct sbi_result sbi_call(u64 extension, u64 function, u64 argument0, u64 argument1, u64 argument2)
+{
+    register u64 a0 __asm__("a0") = argument0;
+    register u64 a1 __asm__("a1") = argument1;
+    register u64 a2 __asm__("a2") = argument2;
+    register u64 a6 __asm__("a6") = function;
+    register u64 a7 __asm__("a7") = extension;
+    __asm__ volatile("ecall" : "+r"(a0), "+r"(a1) : "r"(a2), "r"(a6), "r"(a7) : "memory");
+    return (struct sbi_result){(long)a0, (long)a1};
+}
+
+static void print_character(char character)
+{
+    while (!(UART[UART_LINE_STATUS] & UART_TRANSMITTER_EMPTY))
+        ;
+    UART[0] = (u8)character;
+}
+
+void print(const char *text)
+{
+    while (*text)
+        print_character(*text++);
+}
+
+void print_hex(u64 value)
+{
+    for (int shift = 60; shift >= 0; shift -= 4)
+        print_character("0123456789abcdef"[value >> shift & 15]);
+}
+
+void print_decimal(u64 value)
+{
+    char digits[20];
+    int count = 0;
+    do
+        digits[count++] = (char)('0' + value % 10);
+    while (value /= 10);
+    while (count)
+        print_character(digits[--count]);
+}
+
+void finish(u32 code)
+{
+    __asm__ volatile("fence" ::: "memory");
+    *FINISHER = code ? FINISHER_FAIL | code << 16 : FINISHER_PASS;
+    for (;;)
+        __asm__ volatile("wfi");
+}
+
+/* Entered from start.S on a trap, which no program expects. */
+void trapped(u64 cause, u64 program_counter, u64 value)
+{
+    print("trap ");
+    print_hex(cause);
+    print(" at ");
+    print_hex(program_counter);
+    print(" value ");
+    print_hex(value);
+    print("\n");
+    finish(FAILURE_TRAP);
+}
+
+/*
+ * All harts arrive before one leaves. The last to arrive resets the count and then opens the next phase, so that a fast hart that comes
+ * back waits for a phase that is not open yet.
+ */
+static void barrier(void)
+{
+    static u64 arrived;
+    static u64 phase;
+    u64 mine = __atomic_load_n(&phase, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&arrived, 1, __ATOMIC_ACQ_REL) == harts) {
+        __atomic_store_n(&arrived, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&phase, mine + 1, __ATOMIC_RELEASE);
+    } else {
+        while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == mine)
+            ;
+    }
+}
+
+static u32 big_endian(const u8 *bytes)
+{
+    return (u32)bytes[0] << 24 | (u32)bytes[1] << 16 | (u32)bytes[2] << 8 | bytes[3];
+}
+
+static int equals(const u8 *text, const char *other)
+{
+    while (*other && *text == (u8)*other)
+        text++, other++;
+    return *text == 0 && *other == 0;
+}
+
+/* The value of /chosen/bootargs in the flattened device tree (Devicetree Specification 0.4, chapter 5), or null. */
+static const u8 *bootargs(const u8 *tree)
+{
+    if (!tree || big_endian(tree) != FDT_MAGIC)
+        return 0;
+    const u8 *structure = tree + big_endian(tree + 8);
+    const u8 *strings = tree + big_endian(tree + 12);
+    const u8 *end = structure + big_endian(tree + 36);
+    int depth = 0;
+    int in_chosen = 0;
+    while (structure < end) {
+        u32 token = big_endian(structure);
+        structure += 4;
+        if (token == FDT_BEGIN_NODE) {
+            depth++;
+            if (depth == 2)
+                in_chosen = equals(structure, "chosen");
+            while (*structure++)
+                ;
+        } else if (token == FDT_END_NODE) {
+            depth--;
+        } else if (token == FDT_PROPERTY) {
+            u32 length = big_endian(structure);
+            if (depth == 2 && in_chosen && equals(strings + big_endian(structure + 4), "bootargs"))
+                return structure + 8;
+            structure += 8 + length;
+        } else if (token != FDT_NOP) {
+            return 0;
+        }
+        structure = (const u8 *)(((u64)structure + 3) & ~3UL);
+    }
+    return 0;
+}
+
+/* `iterations=N`, a word of its own in the bootargs, replaces the count that was linked in. */
+static u64 read_iterations(const u8 *tree)
+{
+    static const char key[] = "iterations=";
+    const u8 *text = bootargs(tree);
+    while (text && *text) {
+        u64 matched = 0;
+        while (key[matched] && text[matched] == (u8)key[matched])
+            matched++;
+        if (!key[matched]) {
+            u64 value = 0;
+            const u8 *digit = text + matched;
+            while (*digit >= '0' && *digit <= '9')
+                value = value * 10 + (u64)(*digit++ - '0');
+            if (digit == text + matched || (*digit && *digit != ' ')) {
+                print("bootargs: iterations= needs a decimal number\n");
+                finish(FAILURE_BOOTARGS);
+            }
+            return value;
+        }
+        while (*text && *text != ' ')
+            text++;
+        while (*text == ' ')
+            text++;
+    }
+    return iterations_default;
+}
+
+/* Entered from start.S on every other hart. */
+void secondary(u64 index)
+{
+    barrier();
+    run(index, harts, iterations);
+    barrier();
+    for (;;)
+        __asm__ volatile("wfi");
+}
+
+/* Starts every hart the SBI knows but the caller, and counts them. */
+static void start_harts(u64 boot_hart)
+{
+    u8 exists[HARTS_MAX];
+    harts = 1;
+    for (u64 hart = 0; hart < HARTS_MAX; hart++) {
+        exists[hart] = sbi_call(SBI_EXTENSION_HART_STATE, SBI_HART_STATUS, hart, 0, 0).error == 0;
+        harts += exists[hart] && hart != boot_hart;
+    }
+    /* `harts` is final before the first hart that could reach the barrier. */
+    u64 index = 1;
+    for (u64 hart = 0; hart < HARTS_MAX; hart++) {
+        if (!exists[hart] || hart == boot_hart)
+            continue;
+        if (sbi_call(SBI_EXTENSION_HART_STATE, SBI_HART_START, hart, (u64)secondary_start, index++).error) {
+            print("hart ");
+            print_decimal(hart);
+            print(" does not start\n");
+            finish(FAILURE_NO_HART);
+        }
+    }
+}
+
+/* Entered from start.S on the boot hart. */
+void boot(u64 hart, const u8 *tree)
+{
+    iterations = read_iterations(tree);
+    start_harts(hart);
+    barrier();
+    run(0, harts, iterations);
+    barrier();
+    u32 code = verify(harts, iterations);
+    print("harts ");
+    print_decimal(harts);
+    print(" iterations ");
+    print_decimal(iterations);
+    print(code ? " failed\n" : " passed\n");
+    finish(code);
+}

@@ -1,0 +1,48 @@
+/*
+ * Where harts enter: the boot hart in S-mode with its number in a0 and the device tree in a1, as the SBI hands over a kernel; the
+ * others where `sbi_hart_start` sends them, with their number in a0 and their index, which `boot` chose, in a1. The index of the
+ * boot hart is 0. Each has a stack of its own.
+ */
+        .equ    STACK_SIZE_LOG2, 12
+        .equ    HARTS_MAX, 64
+
+        .section .text.start, "ax"
+        .globl  _start
+_start:
+        la      sp, stacks + (1 << STACK_SIZE_LOG2)
+        la      t0, unexpected_trap
+        csrw    stvec, t0
+        csrw    sie, zero
+        tail    boot
+
+        .globl  secondary_start
+secondary_start:
+        la      sp, stacks
+        addi    t0, a1, 1
+        slli    t0, t0, STACK_SIZE_LOG2
+        add     sp, sp, t0
+        la      t0, unexpected_trap
+        csrw    stvec, t0
+        csrw    sie, zero
+        mv      a0, a1
+        tail    secondary
+
+        /* These programs take no traps: one that comes ends the run. The stack may be what is broken. */
+        .balign 4
+unexpected_trap:
+        la      sp, stacks + (1 << STACK_SIZE_LOG2)
+        csrr    a0, scause
+        csrr    a1, sepc
+        csrr    a2, stval
+        tail    trapped
+
+        /* A data word, not a constant in the code, so that a test can also patch it in the ELF file. */
+        .data
+        .balign 8
+        .globl  iterations_default
+iterations_default:
+        .quad   ITERATIONS
+
+        .bss
+        .balign 16
+stacks: .skip   HARTS_MAX << STACK_SIZE_LOG2
