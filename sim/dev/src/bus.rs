@@ -1,0 +1,406 @@
+//! All devices behind one address decoder, with one clock and one interrupt controller.
+
+use vm_memory::GuestMemoryMmap;
+
+use crate::configuration::{BusConfiguration, DiskMode};
+use crate::error::{BusFault, DeviceError};
+use crate::finisher::Finish;
+use crate::ns16550::{self, Ns16550};
+use crate::plic::Plic;
+use crate::state::BusState;
+use crate::statistics::DeviceStatistics;
+use crate::virtio::block::Block;
+use crate::virtio::disk::{Disk, DiskDigest};
+use crate::virtio::entropy::Entropy;
+use crate::virtio::memory::Dma;
+use crate::virtio::mmio::{self, Device, Slot};
+use crate::virtio::net::Net;
+
+const HARTS_MAX: usize = 64;
+
+const FINISHER_BASE: u64 = 0x0010_0000;
+const FINISHER_SIZE: u64 = 0x1000;
+const PLIC_BASE: u64 = 0x0c00_0000;
+const PLIC_SIZE: u64 = 0x0060_0000;
+const UART_BASE: u64 = 0x1000_0000;
+const UART_SIZE: u64 = 0x100;
+const UART_INTERRUPT: usize = 10;
+const SLOT_BASE: u64 = 0x1000_1000;
+const SLOT_SIZE: u64 = 0x1000;
+const SLOT_COUNT: usize = 8;
+const SLOT_INTERRUPT: usize = 1;
+
+/// Slots are fixed, so that adding a disk renames no other device: disks from 0 up, then these two.
+const SLOT_NET: usize = 6;
+const SLOT_ENTROPY: usize = 7;
+const DISKS_MAX: usize = SLOT_NET;
+
+/// What a device is, as far as a device tree tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// `sifive,test1`.
+    Finisher,
+    /// `sifive,plic-1.0.0`, with 95 sources.
+    Plic,
+    /// `ns16550a`.
+    Uart,
+    /// `virtio,mmio`; which device it is, the driver reads from it.
+    VirtioMmio,
+}
+
+/// A device the board has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceDescription {
+    pub kind: DeviceKind,
+    pub base: u64,
+    pub size_bytes: u64,
+    /// Its source at the interrupt controller.
+    pub interrupt: Option<u32>,
+}
+
+/// A register's place: the device and the offset in it.
+enum Target {
+    Finisher(u64),
+    Plic(u64),
+    Uart(u64),
+    Slot(usize, u64),
+}
+
+/// Every device of the machine.
+pub struct Bus {
+    uart: Ns16550,
+    plic: Plic,
+    slots: Vec<Option<Slot>>,
+    finish: Option<Finish>,
+    dma_writes: Vec<(u64, u64)>,
+    /// The earliest of the slots' events.
+    next_event_cycle: u64,
+}
+
+impl Bus {
+    /// Builds the board and opens its disk images.
+    ///
+    /// Fails on a number of harts or disks the board cannot have, an image that cannot be used, or a network
+    /// script out of order.
+    pub fn new(configuration: BusConfiguration) -> Result<Bus, DeviceError> {
+        check_counts(&configuration)?;
+        let mut slots: Vec<Option<Slot>> = (0..SLOT_COUNT).map(|_| None).collect();
+        for (index, disk) in configuration.disks.iter().enumerate() {
+            let block = Block::new(Disk::open(disk)?, index);
+            slots[index] = Some(Slot::new(Device::Block(block)));
+        }
+        if let Some(net) = &configuration.net {
+            slots[SLOT_NET] = Some(Slot::new(Device::Net(Net::new(net)?)));
+        }
+        if configuration.entropy {
+            let entropy = Entropy::new(configuration.seed);
+            slots[SLOT_ENTROPY] = Some(Slot::new(Device::Entropy(entropy)));
+        }
+        let mut bus = Bus {
+            uart: Ns16550::new(),
+            plic: Plic::new(configuration.harts),
+            slots,
+            finish: None,
+            dma_writes: Vec::new(),
+            next_event_cycle: u64::MAX,
+        };
+        bus.check_shared_images()?;
+        bus.update_next_event();
+        Ok(bus)
+    }
+
+    /// Reads `size_bytes` (1, 2, 4 or 8) at `address`. Faults where there is no device, or where the device
+    /// does not take the size.
+    pub fn read(&mut self, address: u64, size_bytes: u8, _now_cycles: u64) -> Result<u64, BusFault> {
+        let size_fault = BusFault::Size { address, size_bytes };
+        match locate(address, size_bytes)? {
+            Target::Finisher(_) => Ok(0),
+            Target::Uart(offset) => {
+                let value = self.uart.read(offset);
+                self.update_uart_interrupt();
+                Ok(u64::from(value))
+            }
+            Target::Plic(offset) if size_bytes == 4 => Ok(u64::from(self.plic.read(offset))),
+            Target::Plic(_) => Err(size_fault),
+            Target::Slot(index, offset) => match &self.slots[index] {
+                Some(slot) => slot.read(offset, size_bytes).ok_or(size_fault),
+                None => Ok(u64::from(mmio::read_unused(offset as u32))),
+            },
+        }
+    }
+
+    /// Writes the low `size_bytes` (1, 2, 4 or 8) of `value` at `address`. Faults as `read` does. A device
+    /// that the write starts may read and write guest memory at once.
+    pub fn write(
+        &mut self,
+        address: u64,
+        size_bytes: u8,
+        value: u64,
+        now_cycles: u64,
+        memory: &GuestMemoryMmap<()>,
+    ) -> Result<(), BusFault> {
+        let size_fault = BusFault::Size { address, size_bytes };
+        match locate(address, size_bytes)? {
+            Target::Finisher(0) if matches!(size_bytes, 2 | 4) => {
+                let mask = u32::MAX >> (32 - 8 * u32::from(size_bytes));
+                self.finish = Finish::decode(value as u32 & mask).or(self.finish);
+            }
+            Target::Finisher(_) => return Err(size_fault),
+            Target::Uart(offset) => {
+                self.uart.write(offset, value as u8);
+                self.update_uart_interrupt();
+            }
+            Target::Plic(offset) if size_bytes == 4 => self.plic.write(offset, value as u32),
+            Target::Plic(_) => return Err(size_fault),
+            Target::Slot(index, offset) => {
+                let mut dma = Dma { memory, writes: &mut self.dma_writes };
+                if let Some(slot) = &mut self.slots[index] {
+                    slot.write(offset, size_bytes, value, &mut dma, now_cycles).ok_or(size_fault)?;
+                    self.update_slot(index);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The cycle of the earliest event to come; `u64::MAX` when there is none.
+    pub fn next_event_cycle(&self) -> u64 {
+        self.next_event_cycle
+    }
+
+    /// Runs every event due at or before `now_cycles`, in the order of their cycles, and of their slots at
+    /// the same cycle.
+    pub fn advance(&mut self, now_cycles: u64, memory: &GuestMemoryMmap<()>) {
+        while let Some(index) = self.due_slot(now_cycles) {
+            let mut dma = Dma { memory, writes: &mut self.dma_writes };
+            if let Some(slot) = &mut self.slots[index] {
+                slot.run_event(&mut dma);
+            }
+            self.update_slot(index);
+        }
+    }
+
+    /// Bit h: hart h's S-mode external interrupt is asserted.
+    pub fn external_interrupt_harts(&self) -> u64 {
+        self.plic.external_interrupt_harts()
+    }
+
+    /// Ranges of guest memory that devices wrote since the last call: address and length in bytes.
+    pub fn dma_writes(&mut self) -> std::vec::Drain<'_, (u64, u64)> {
+        self.dma_writes.drain(..)
+    }
+
+    /// What the guest wrote to its console since the last call.
+    pub fn console_output(&mut self) -> std::vec::Drain<'_, u8> {
+        self.uart.drain_output()
+    }
+
+    /// Writes to the console past the UART, for the firmware's debug console.
+    pub fn console_write(&mut self, bytes: &[u8]) {
+        self.uart.append_output(bytes);
+    }
+
+    /// Queues what was typed on the host. It waits until the UART has room.
+    pub fn console_input(&mut self, bytes: &[u8]) {
+        self.uart.queue_input(bytes);
+        self.update_uart_interrupt();
+    }
+
+    /// Takes a byte of input past the UART, for the firmware's debug console.
+    pub fn console_read(&mut self) -> Option<u8> {
+        let byte = self.uart.take_input();
+        self.update_uart_interrupt();
+        byte
+    }
+
+    /// What the guest wrote to the finisher, if it did since the last call.
+    pub fn take_finish(&mut self) -> Option<Finish> {
+        self.finish.take()
+    }
+
+    /// The first failure of a host file since the last call. The guest has got an I/O error for it; the run
+    /// should end, because it no longer follows from the configuration.
+    pub fn take_host_error(&mut self) -> Option<DeviceError> {
+        self.blocks_mut().find_map(Block::take_host_error)
+    }
+
+    /// The whole state. It holds the digests of the disk images only as far as [`Bus::disk_digests`] has been
+    /// called since the images last changed; without a digest, a restore checks just the image's size.
+    pub fn save(&self) -> BusState {
+        BusState {
+            uart: self.uart.clone(),
+            plic: self.plic.clone(),
+            slots: self.slots.iter().map(|slot| slot.as_ref().map(Slot::save)).collect(),
+            finish: self.finish,
+            dma_writes: self.dma_writes.clone(),
+        }
+    }
+
+    /// Builds the board in a saved state.
+    ///
+    /// Latencies and paths may differ from those of the board that was saved, and a disk that was written may
+    /// get an overlay. Fails where `new` does, and when the state has other devices than the board or an
+    /// image is not what it was.
+    pub fn restore(configuration: BusConfiguration, state: &BusState) -> Result<Bus, DeviceError> {
+        check_counts(&configuration)?;
+        state.plic.check(configuration.harts)?;
+        if state.slots.len() != SLOT_COUNT {
+            return Err(DeviceError::StateCorrupt { what: format!("{} virtio slots", state.slots.len()) });
+        }
+        let configured =
+            configuration.disks.len() + usize::from(configuration.net.is_some()) + usize::from(configuration.entropy);
+        let saved = state.slots.iter().flatten().count();
+        if saved != configured {
+            return Err(DeviceError::StateMismatch {
+                saved: format!("{saved} virtio devices"),
+                configured: format!("{configured}"),
+            });
+        }
+        let mut slots = Vec::with_capacity(SLOT_COUNT);
+        for (index, slot) in state.slots.iter().enumerate() {
+            let disk = configuration.disks.get(index);
+            let slot = slot.as_ref().map(|slot| Slot::restore(slot, &configuration, disk));
+            slots.push(slot.transpose()?);
+        }
+        let mut bus = Bus {
+            uart: state.uart.clone(),
+            plic: state.plic.clone(),
+            slots,
+            finish: state.finish,
+            dma_writes: state.dma_writes.clone(),
+            next_event_cycle: u64::MAX,
+        };
+        bus.check_shared_images()?;
+        bus.update_next_event();
+        Ok(bus)
+    }
+
+    /// Digests of the disk images, in the order of the disks. Reads each image that has changed since the
+    /// last call.
+    pub fn disk_digests(&mut self) -> Result<Vec<DiskDigest>, DeviceError> {
+        self.blocks_mut().map(|block| block.disk_mut().describe()).collect()
+    }
+
+    /// The devices the board has, for its device tree. Slots without a device are left out.
+    pub fn devices(&self) -> Vec<DeviceDescription> {
+        let device = |kind, base, size_bytes, interrupt: Option<usize>| DeviceDescription {
+            kind,
+            base,
+            size_bytes,
+            interrupt: interrupt.map(|interrupt| interrupt as u32),
+        };
+        let mut devices = vec![
+            device(DeviceKind::Finisher, FINISHER_BASE, FINISHER_SIZE, None),
+            device(DeviceKind::Plic, PLIC_BASE, PLIC_SIZE, None),
+            device(DeviceKind::Uart, UART_BASE, UART_SIZE, Some(UART_INTERRUPT)),
+        ];
+        for (index, slot) in self.slots.iter().enumerate() {
+            if slot.is_some() {
+                let base = SLOT_BASE + index as u64 * SLOT_SIZE;
+                let interrupt = Some(SLOT_INTERRUPT + index);
+                devices.push(device(DeviceKind::VirtioMmio, base, SLOT_SIZE, interrupt));
+            }
+        }
+        devices
+    }
+
+    /// What the devices have counted.
+    pub fn statistics(&self) -> DeviceStatistics {
+        let mut statistics = DeviceStatistics { uart: self.uart.statistics.clone(), ..DeviceStatistics::default() };
+        for slot in self.slots.iter().flatten() {
+            match slot.device() {
+                Device::Block(block) => statistics.disks.push(block.statistics().clone()),
+                Device::Net(net) => statistics.net = Some(net.statistics().clone()),
+                Device::Entropy(entropy) => statistics.entropy_bytes = entropy.given_bytes(),
+            }
+        }
+        statistics
+    }
+
+    /// Waits until the images that were written are on the host's storage. To be called at the end of a run.
+    pub fn finish_disks(&mut self) -> Result<(), DeviceError> {
+        self.blocks_mut().try_for_each(|block| block.disk().sync())
+    }
+
+    fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Block> {
+        self.slots.iter_mut().flatten().filter_map(|slot| match slot.device_mut() {
+            Device::Block(block) => Some(block),
+            _ => None,
+        })
+    }
+
+    /// Two disks on one file would each change what the other reads behind its back.
+    fn check_shared_images(&mut self) -> Result<(), DeviceError> {
+        let mut seen = Vec::new();
+        for block in self.blocks_mut() {
+            let identity = block.disk().identity()?;
+            let configuration = block.disk().configuration();
+            let write = configuration.mode == DiskMode::Write;
+            if seen.iter().any(|&(other, other_write)| other == identity && (write || other_write)) {
+                return Err(DeviceError::DiskShared { path: configuration.path.clone() });
+            }
+            seen.push((identity, write));
+        }
+        Ok(())
+    }
+
+    /// The slot of the earliest event, if that is due.
+    fn due_slot(&self, now_cycles: u64) -> Option<usize> {
+        if self.next_event_cycle > now_cycles || self.next_event_cycle == u64::MAX {
+            return None;
+        }
+        self.slots
+            .iter()
+            .position(|slot| slot.as_ref().is_some_and(|slot| slot.next_event_cycle() == self.next_event_cycle))
+    }
+
+    fn update_uart_interrupt(&mut self) {
+        self.plic.set_level(UART_INTERRUPT, self.uart.interrupt_level());
+    }
+
+    fn update_slot(&mut self, index: usize) {
+        if let Some(slot) = &self.slots[index] {
+            self.plic.set_level(SLOT_INTERRUPT + index, slot.interrupt_level());
+        }
+        self.update_next_event();
+    }
+
+    fn update_next_event(&mut self) {
+        self.next_event_cycle = self.slots.iter().flatten().map(Slot::next_event_cycle).min().unwrap_or(u64::MAX);
+    }
+}
+
+fn check_counts(configuration: &BusConfiguration) -> Result<(), DeviceError> {
+    let harts = configuration.harts;
+    if harts == 0 || harts > HARTS_MAX {
+        return Err(DeviceError::HartCount { harts });
+    }
+    let disks = configuration.disks.len();
+    if disks > DISKS_MAX {
+        return Err(DeviceError::DiskCount { disks, disks_max: DISKS_MAX });
+    }
+    Ok(())
+}
+
+/// Finds the register an access is for. Accesses are naturally aligned, so none crosses from one device to
+/// the next.
+fn locate(address: u64, size_bytes: u8) -> Result<Target, BusFault> {
+    if !matches!(size_bytes, 1 | 2 | 4 | 8) || !address.is_multiple_of(u64::from(size_bytes)) {
+        return Err(BusFault::Size { address, size_bytes });
+    }
+    let inside = |base: u64, size: u64| {
+        let offset = address.wrapping_sub(base);
+        (offset < size).then_some(offset)
+    };
+    if let Some(offset) = inside(SLOT_BASE, SLOT_SIZE * SLOT_COUNT as u64) {
+        Ok(Target::Slot((offset / SLOT_SIZE) as usize, offset % SLOT_SIZE))
+    } else if let Some(offset) = inside(PLIC_BASE, PLIC_SIZE) {
+        Ok(Target::Plic(offset))
+    } else if let Some(offset) = inside(UART_BASE, ns16550::REGISTER_COUNT) {
+        Ok(Target::Uart(offset))
+    } else if let Some(offset) = inside(FINISHER_BASE, FINISHER_SIZE) {
+        Ok(Target::Finisher(offset))
+    } else {
+        Err(BusFault::Unmapped { address })
+    }
+}

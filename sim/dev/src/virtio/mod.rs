@@ -1,0 +1,53 @@
+//! Virtio 1.2 devices behind the MMIO transport.
+
+pub mod block;
+pub mod disk;
+pub mod entropy;
+pub mod memory;
+pub mod mmio;
+pub mod net;
+pub mod peer;
+pub mod ring;
+
+use virtio_bindings::virtio_config::VIRTIO_F_VERSION_1;
+use virtio_bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
+
+use memory::Dma;
+use ring::{Ring, RingError};
+
+/// Largest queue a device offers, in descriptors.
+pub const QUEUE_SIZE_MAX: u16 = 256;
+
+/// Offered by every device: the modern interface, indirect descriptors, and event indices, which spare the
+/// guest notifications and interrupts.
+pub const COMMON_FEATURES: u64 =
+    1 << VIRTIO_F_VERSION_1 | 1 << VIRTIO_RING_F_INDIRECT_DESC | 1 << VIRTIO_RING_F_EVENT_IDX;
+
+/// What differs between the devices behind one transport.
+///
+/// `rings` is empty in `run_event` while the driver is not ready; `notify` is then not called at all. An
+/// error from either puts the device in the state DEVICE_NEEDS_RESET. Both return whether the driver is to
+/// get a used-buffer interrupt.
+pub trait VirtioDevice {
+    /// Device number (specification, section 5).
+    fn device_id(&self) -> u32;
+    /// Feature bits beside [`COMMON_FEATURES`].
+    fn features(&self) -> u64;
+    fn queue_count(&self) -> usize;
+    /// The configuration space from its beginning; bytes beyond it read 0.
+    fn config(&self) -> Vec<u8>;
+    /// The driver made buffers available in queue `index`.
+    fn notify(
+        &mut self,
+        index: usize,
+        rings: &mut [Ring],
+        dma: &mut Dma<'_>,
+        now_cycles: u64,
+    ) -> Result<bool, RingError>;
+    /// When the device next acts of its own accord; `u64::MAX` when it does not.
+    fn next_event_cycle(&self) -> u64;
+    /// Does what is due at `next_event_cycle`, and only the first such thing.
+    fn run_event(&mut self, rings: &mut [Ring], dma: &mut Dma<'_>) -> Result<bool, RingError>;
+    /// Forgets every request in flight.
+    fn reset(&mut self);
+}
