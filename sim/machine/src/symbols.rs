@@ -1,0 +1,289 @@
+//! Symbols of a guest program by address: which function a program counter is in.
+
+use std::path::{Path, PathBuf};
+
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+
+/// Why there are no symbols.
+#[derive(Debug, thiserror::Error)]
+pub enum SymbolsError {
+    #[error("{}: cannot read the symbol file: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{}:{line}: not a line of System.map: {text:?}", path.display())]
+    Line { path: PathBuf, line: usize, text: String },
+    #[error("{}: cannot read the ELF symbols: {source}", path.display())]
+    Elf { path: PathBuf, source: object::Error },
+    #[error("{}: there is no text symbol in it", path.display())]
+    Empty { path: PathBuf },
+}
+
+/// Text symbols, ordered by address, one a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolTable {
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    start: u64,
+    /// First address that no longer belongs to the symbol.
+    end: u64,
+    name: Box<str>,
+}
+
+/// A symbol as a file has it, before one is chosen for each address.
+#[derive(Debug, PartialEq, Eq)]
+struct Candidate {
+    address: u64,
+    name: String,
+    /// Of several at one address the greatest is kept: a function before a label, a global
+    /// before a weak before a local symbol.
+    rank: u8,
+}
+
+impl SymbolTable {
+    /// The function that holds `address`, and how far into it. Where several symbols share an
+    /// address the choice depends only on the symbols, never on their order in the file.
+    pub fn lookup(&self, address: u64) -> Option<(&str, u64)> {
+        let after = self.entries.partition_point(|entry| entry.start <= address);
+        let entry = self.entries.get(after.checked_sub(1)?)?;
+        (address < entry.end).then(|| (&*entry.name, address - entry.start))
+    }
+
+    /// Number of symbols.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none, which no constructor returns.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// From a file: an ELF file such as `vmlinux`, or the text of `System.map`.
+    ///
+    /// # Errors
+    /// [`SymbolsError`] names the file and, in a text, the line.
+    pub fn from_file(path: &Path) -> Result<Self, SymbolsError> {
+        let bytes = std::fs::read(path).map_err(|source| SymbolsError::Read { path: path.to_owned(), source })?;
+        if bytes.starts_with(b"\x7fELF") {
+            Self::from_elf(&bytes, path)
+        } else {
+            Self::from_system_map(&String::from_utf8_lossy(&bytes), path)
+        }
+    }
+
+    /// From the symbol table of a 64-bit little-endian ELF file; `path` is for errors.
+    ///
+    /// # Errors
+    /// [`SymbolsError::Elf`] where the file is damaged, [`SymbolsError::Empty`] where it is
+    /// stripped.
+    pub fn from_elf(bytes: &[u8], path: &Path) -> Result<Self, SymbolsError> {
+        let file = ElfFile64::<LittleEndian, _>::parse(bytes)
+            .map_err(|source| SymbolsError::Elf { path: path.to_owned(), source })?;
+        let mut text = Vec::new();
+        // A function ends at the latest where its section does, not where the next section's
+        // first symbol starts.
+        let mut limits = Vec::new();
+        for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
+            limits.push(section.address().saturating_add(section.size()));
+        }
+        for symbol in file.symbols() {
+            let function = symbol.kind() == SymbolKind::Text;
+            let label = symbol.kind() == SymbolKind::Unknown || symbol.kind() == SymbolKind::Label;
+            let in_text = symbol
+                .section_index()
+                .and_then(|index| file.section_by_index(index).ok())
+                .is_some_and(|section| section.kind() == SectionKind::Text);
+            let Ok(name) = symbol.name() else { continue };
+            if !(function || label) || !in_text || !is_function_name(name) {
+                continue;
+            }
+            let binding = match (symbol.is_global(), symbol.is_weak()) {
+                (true, false) => 2,
+                (true, true) => 1,
+                _ => 0,
+            };
+            let rank = binding + if function { 3 } else { 0 };
+            text.push(Candidate { address: symbol.address(), name: name.to_owned(), rank });
+        }
+        Self::choose(text, limits).ok_or_else(|| SymbolsError::Empty { path: path.to_owned() })
+    }
+
+    /// From the text that `nm -n` makes of a kernel; `path` is for errors.
+    ///
+    /// # Errors
+    /// [`SymbolsError::Line`] for a line that is not an address, a type and a name;
+    /// [`SymbolsError::Empty`] where no line is a text symbol.
+    pub fn from_system_map(map: &str, path: &Path) -> Result<Self, SymbolsError> {
+        let mut text = Vec::new();
+        let mut limits = Vec::new();
+        for (index, line) in map.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let symbol = system_map_line(line).ok_or_else(|| SymbolsError::Line {
+                path: path.to_owned(),
+                line: index + 1,
+                text: line.chars().take(80).collect(),
+            })?;
+            let (address, kind, name) = symbol;
+            let rank = match kind {
+                'T' => 2,
+                'W' | 'w' => 1,
+                't' => 0,
+                // An absolute or undefined symbol is no place in memory.
+                'A' | 'a' | 'U' => continue,
+                _ => {
+                    limits.push(address);
+                    continue;
+                }
+            };
+            if is_function_name(name) {
+                text.push(Candidate { address, name: name.to_owned(), rank });
+            }
+        }
+        Self::choose(text, limits).ok_or_else(|| SymbolsError::Empty { path: path.to_owned() })
+    }
+
+    /// One symbol for each address, each ending where the next one starts or at the next limit.
+    fn choose(mut text: Vec<Candidate>, mut limits: Vec<u64>) -> Option<Self> {
+        text.sort_by(|a, b| (a.address, b.rank, &a.name).cmp(&(b.address, a.rank, &b.name)));
+        text.dedup_by_key(|candidate| candidate.address);
+        limits.sort_unstable();
+        let next: Vec<u64> = text.iter().skip(1).map(|candidate| candidate.address).chain([u64::MAX]).collect();
+        let entries: Vec<Entry> = text
+            .into_iter()
+            .zip(next)
+            .map(|(candidate, next)| {
+                let after = limits.partition_point(|&limit| limit <= candidate.address);
+                let end = limits.get(after).map_or(next, |&limit| limit.min(next));
+                Entry { start: candidate.address, end, name: candidate.name.into() }
+            })
+            .collect();
+        (!entries.is_empty()).then_some(Self { entries })
+    }
+}
+
+/// Leaves out the assembler's local labels and the mapping symbols that mark code and data
+/// (`$x`, `$d`; RISC-V ELF psABI).
+fn is_function_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('$') && !name.starts_with(".L")
+}
+
+fn system_map_line(line: &str) -> Option<(u64, char, &str)> {
+    let mut words = line.split_whitespace();
+    let address = u64::from_str_radix(words.next()?, 16).ok()?;
+    let mut kind = words.next()?.chars();
+    let (letter, None) = (kind.next()?, kind.next()) else { return None };
+    // A module's name in brackets may follow.
+    let name = words.next()?;
+    letter.is_ascii_alphabetic().then_some((address, letter, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MAP: &str = "\
+0000000000000008 A an_absolute
+ffffffff80000000 T _start
+ffffffff80000000 t local_twin
+ffffffff80000000 T _text
+ffffffff80000010 t $x
+ffffffff80000040 W weak
+ffffffff80000040 t strong_local
+ffffffff80000080 T last
+ffffffff80000100 R rodata
+ffffffff80000200 D data
+ffffffff80000300 t in_init_text
+";
+
+    fn map(text: &str) -> Result<SymbolTable, SymbolsError> {
+        SymbolTable::from_system_map(text, Path::new("System.map"))
+    }
+
+    #[test]
+    fn an_address_belongs_to_the_function_before_it() {
+        let symbols = map(MAP).expect("symbols");
+        for (address, expected) in [
+            (0x8, None),
+            (0xffff_ffff_7fff_ffff, None),
+            (0xffff_ffff_8000_0000, Some(("_start", 0))),
+            (0xffff_ffff_8000_0010, Some(("_start", 0x10))),
+            (0xffff_ffff_8000_0044, Some(("weak", 4))),
+            (0xffff_ffff_8000_00ff, Some(("last", 0x7f))),
+            (0xffff_ffff_8000_0100, None),
+            (0xffff_ffff_8000_0250, None),
+            (0xffff_ffff_8000_0300, Some(("in_init_text", 0))),
+        ] {
+            assert_eq!(symbols.lookup(address), expected, "{address:#x}");
+        }
+        assert_eq!(symbols.len(), 4);
+    }
+
+    #[test]
+    fn the_order_of_the_file_does_not_matter() {
+        let mut lines: Vec<&str> = MAP.lines().collect();
+        let symbols = map(MAP).expect("symbols");
+        for _ in 0..lines.len() {
+            lines.rotate_left(1);
+            assert_eq!(map(&lines.join("\n")).expect("symbols"), symbols);
+        }
+    }
+
+    #[test]
+    fn what_has_no_symbols_says_so() {
+        let mut lines = String::new();
+        for result in [
+            map(""),
+            map("ffffffff80000200 D data\n"),
+            map("ffffffff80000000 T _start\nffffffff8000000g T x\n"),
+            map("ffffffff80000000 TT _start\n"),
+            map("ffffffff80000000 T\n"),
+            SymbolTable::from_elf(b"\x7fELF", Path::new("vmlinux")),
+            SymbolTable::from_file(Path::new("no/such/System.map")),
+        ] {
+            match result {
+                Ok(symbols) => panic!("accepted {symbols:?}"),
+                Err(error) => lines.push_str(&format!("{error}\n")),
+            }
+        }
+        insta::assert_snapshot!(lines);
+    }
+
+    proptest! {
+        #[test]
+        fn any_map_is_answered(text in "([0-9a-f]{1,17} [a-zA-Z] [$._a-z]{1,4}\n|\\PC{0,20}\n){0,6}") {
+            let _ = map(&text);
+        }
+
+        #[test]
+        fn each_lookup_agrees_with_a_walk(
+            addresses in proptest::collection::vec(0u64..64, 1..12),
+            limits in proptest::collection::vec(0u64..64, 0..4),
+            at in 0u64..80,
+        ) {
+            let text = addresses
+                .iter()
+                .enumerate()
+                .map(|(index, &address)| Candidate { address, name: format!("f{index}"), rank: 0 })
+                .collect();
+            let symbols = SymbolTable::choose(text, limits.clone()).expect("symbols");
+            let start = addresses.iter().copied().filter(|&address| address <= at).max();
+            let cut = |start| limits.iter().any(|&limit| limit > start && limit <= at);
+            let expected = start.filter(|&start| !cut(start)).map(|start| {
+                let first = addresses
+                    .iter()
+                    .enumerate()
+                    .filter(|&(_, &address)| address == start)
+                    .map(|(index, _)| format!("f{index}"))
+                    .min()
+                    .expect("one");
+                (first, at - start)
+            });
+            let found = symbols.lookup(at).map(|(name, offset)| (name.to_owned(), offset));
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
