@@ -41,6 +41,8 @@ const KERNEL_FILE_BYTES_MAX: u64 = 4 << 30;
 pub struct Loaded {
     /// Physical address of the first instruction.
     pub entry: u64,
+    /// Physical addresses from the kernel's first byte to the last that it reserves.
+    pub kernel: Range<u64>,
     /// Physical addresses of the initial RAM disk.
     pub initrd: Option<Range<u64>>,
     /// Physical address for [`write_device_tree`].
@@ -187,12 +189,12 @@ impl<'a> Memory<'a> {
 pub fn load(memory: &GuestMemoryMmap<()>, kernel: &Path, initrd: Option<&Path>) -> Result<Loaded, LoadError> {
     let place = Memory::new(memory)?;
     let bytes = read_kernel(kernel).map_err(|error| error.at(kernel))?;
-    let Kernel { entry, range, symbols } = load_kernel(memory, kernel, &bytes)?;
+    let Kernel { entry, range: kernel, symbols } = load_kernel(memory, kernel, &bytes)?;
     let initrd = match initrd {
-        Some(path) => Some(load_initrd(&place, path, range.end).map_err(|error| error.at(path))?),
+        Some(path) => Some(load_initrd(&place, path, kernel.end).map_err(|error| error.at(path))?),
         None => None,
     };
-    Ok(Loaded { entry, initrd, device_tree_address: place.device_tree_address, symbols })
+    Ok(Loaded { entry, kernel, initrd, device_tree_address: place.device_tree_address, symbols })
 }
 
 /// Loads a kernel from the bytes of its file; `path` is for errors.

@@ -180,6 +180,7 @@ fn the_disk_is_high_and_the_tree_above_it() {
     std::fs::write(&image_path, image(2 * MIB as usize, 2 * MIB, 4 * MIB)).expect("written");
     let memory = memory();
     let alone = load(&memory, &image_path, None).expect("loads");
+    assert_eq!(alone.kernel, 0x8020_0000..0x8060_0000);
     assert_eq!((alone.initrd, alone.device_tree_address), (None, DEVICE_TREE));
     for (length, start) in [
         (1, DEVICE_TREE - 2 * MIB),
@@ -203,7 +204,7 @@ fn the_disk_is_high_and_the_tree_above_it() {
 #[test]
 fn the_tree_goes_to_its_place() {
     let memory = memory();
-    let loaded = Loaded { entry: 0, initrd: None, device_tree_address: DEVICE_TREE, symbols: None };
+    let loaded = Loaded { entry: 0, kernel: 0..0, initrd: None, device_tree_address: DEVICE_TREE, symbols: None };
     write_device_tree(&memory, &loaded, b"tree").expect("fits");
     assert_eq!(read(&memory, DEVICE_TREE, 4), b"tree");
     let long = vec![0; DEVICE_TREE_BYTES_MAX as usize + 1];
