@@ -265,3 +265,138 @@ impl Ns16550 {
         self.fill_receiver();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IER: u64 = 1;
+    const IIR: u64 = 2;
+    const FCR: u64 = 2;
+    const LCR: u64 = 3;
+    const MCR: u64 = 4;
+    const LSR: u64 = 5;
+    const MSR: u64 = 6;
+
+    #[test]
+    fn reset_values() {
+        let mut uart = Ns16550::new();
+        let read: Vec<u8> = (1..8).map(|offset| uart.read(offset)).collect();
+        assert_eq!(read, [0, 0x01, 0, 0x08, 0x60, 0xb0, 0]);
+        assert!(!uart.interrupt_level());
+    }
+
+    /// The probe of Linux's 8250 driver: four interrupt enables, loopback of RTS and OUT2, a 16550A's FIFO.
+    #[test]
+    fn probe_finds_a_16550a() {
+        let mut uart = Ns16550::new();
+        uart.write(IER, 0);
+        assert_eq!(uart.read(IER), 0);
+        uart.write(IER, 0xff);
+        assert_eq!(uart.read(IER), 0x0f);
+        uart.write(IER, 0);
+        uart.write(MCR, 0x1a);
+        assert_eq!(uart.read(MSR) & 0xf0, 0x90);
+        uart.write(MCR, 0x15);
+        assert_eq!(uart.read(MSR) & 0xf0, 0x60);
+        uart.write(MCR, 0x08);
+        assert_eq!(uart.read(MSR) & 0xf0, 0xb0);
+        assert_eq!(uart.read(IIR) >> 6, 0);
+        uart.write(FCR, 1);
+        assert_eq!(uart.read(IIR) >> 6, 3);
+        uart.write(7, 0x5a);
+        assert_eq!(uart.read(7), 0x5a);
+    }
+
+    /// The start-up test of the same driver: enabling the transmit interrupt raises it each time.
+    #[test]
+    fn transmit_interrupt_rises_on_enable_and_falls_on_identification() {
+        let mut uart = Ns16550::new();
+        for _ in 0..2 {
+            uart.write(IER, 0x02);
+            assert!(uart.interrupt_level());
+            assert_eq!(uart.read(IIR), 0x02);
+            assert!(!uart.interrupt_level());
+            assert_eq!(uart.read(IIR), 0x01);
+            uart.write(IER, 0);
+        }
+        uart.write(IER, 0x02);
+        uart.read(IIR);
+        uart.write(0, b'x');
+        assert!(uart.interrupt_level(), "sent: empty again");
+        assert_eq!(uart.drain_output().collect::<Vec<_>>(), b"x");
+    }
+
+    #[test]
+    fn divisor_latch_hides_data_and_enables() {
+        let mut uart = Ns16550::new();
+        uart.write(LCR, 0x83);
+        uart.write(0, 0x34);
+        uart.write(1, 0x12);
+        assert_eq!((uart.read(0), uart.read(1)), (0x34, 0x12));
+        uart.write(LCR, 0x03);
+        assert_eq!((uart.read(0), uart.read(IER)), (0, 0));
+        assert_eq!(uart.drain_output().count(), 0);
+    }
+
+    #[test]
+    fn polled_input_arrives_in_order_without_a_fifo() {
+        let mut uart = Ns16550::new();
+        assert_eq!(uart.read(LSR), 0x60);
+        uart.queue_input(b"abc");
+        let mut taken = Vec::new();
+        while uart.read(LSR) & 1 != 0 {
+            taken.push(uart.read(0));
+        }
+        assert_eq!(taken, b"abc");
+        assert_eq!(uart.statistics.received_bytes, 3);
+    }
+
+    #[test]
+    fn fifo_interrupts_tell_trigger_from_timeout() {
+        let mut uart = Ns16550::new();
+        uart.write(FCR, 0x81);
+        uart.write(IER, 0x01);
+        uart.queue_input(&[7; 7]);
+        assert_eq!(uart.read(IIR), 0xcc, "below the trigger level of 8");
+        uart.queue_input(&[9; 20]);
+        assert_eq!(uart.read(IIR), 0xc4);
+        let taken: Vec<u8> = (0..27).map(|_| uart.read(0)).collect();
+        assert_eq!(taken, [vec![7; 7], vec![9; 20]].concat());
+        assert!(!uart.interrupt_level());
+        assert_eq!(uart.read(IIR), 0xc1);
+    }
+
+    #[test]
+    fn receive_outranks_transmit() {
+        let mut uart = Ns16550::new();
+        uart.write(IER, 0x03);
+        uart.queue_input(b"a");
+        assert_eq!(uart.read(IIR), 0x04);
+        uart.read(0);
+        assert_eq!(uart.read(IIR), 0x02);
+    }
+
+    #[test]
+    fn fifo_reset_drops_what_was_received_and_no_more() {
+        let mut uart = Ns16550::new();
+        uart.write(FCR, 0x01);
+        uart.queue_input(b"0123456789abcdefXY");
+        uart.write(FCR, 0x03);
+        assert_eq!((uart.read(0), uart.read(0)), (b'X', b'Y'));
+        assert_eq!(uart.read(LSR), 0x60);
+    }
+
+    #[test]
+    fn loopback_returns_what_is_sent_and_keeps_the_line_out() {
+        let mut uart = Ns16550::new();
+        uart.write(MCR, 0x10);
+        uart.queue_input(b"typed");
+        uart.write(0, b'L');
+        assert_eq!(uart.take_input(), Some(b't'), "not what was looped back");
+        assert_eq!(uart.read(0), b'L');
+        assert_eq!(uart.drain_output().count(), 0);
+        uart.write(MCR, 0);
+        assert_eq!(uart.read(0), b'y');
+    }
+}

@@ -210,3 +210,161 @@ fn context_position(offset: u64) -> (usize, u64) {
     let offset = offset - CONTEXT_BASE;
     ((offset / CONTEXT_STRIDE) as usize, offset % CONTEXT_STRIDE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn claim_register(context: u64) -> u64 {
+        CONTEXT_BASE + context * CONTEXT_STRIDE + CONTEXT_CLAIM
+    }
+
+    fn threshold_register(context: u64) -> u64 {
+        CONTEXT_BASE + context * CONTEXT_STRIDE
+    }
+
+    /// Two harts; S-mode contexts 1 and 3 have all sources enabled, each at priority 1.
+    fn enabled() -> Plic {
+        let mut plic = Plic::new(2);
+        for source in 0..SOURCE_COUNT as u64 {
+            plic.write(4 * source, 1);
+        }
+        for context in [1, 3] {
+            for word in 0..WORDS as u64 {
+                plic.write(ENABLE_BASE + context * ENABLE_STRIDE + 4 * word, u32::MAX);
+            }
+        }
+        plic
+    }
+
+    #[test]
+    fn source_0_and_wide_values_do_not_stick() {
+        let mut plic = enabled();
+        assert_eq!(plic.read(0), 0);
+        assert_eq!(plic.read(ENABLE_BASE + ENABLE_STRIDE), u32::MAX - 1);
+        plic.write(4, 0xff);
+        assert_eq!(plic.read(4), 7);
+        plic.write(threshold_register(3), 0x1f);
+        assert_eq!(plic.read(threshold_register(3)), 7);
+        plic.write(PENDING_BASE, u32::MAX);
+        assert_eq!(plic.read(PENDING_BASE), 0);
+        for offset in [4 * 96, ENABLE_BASE + 12, threshold_register(4), 0x5f_fffc] {
+            plic.write(offset, u32::MAX);
+            assert_eq!(plic.read(offset), 0, "reserved at {offset:#x}");
+        }
+    }
+
+    #[test]
+    fn a_level_interrupts_once_until_completed() {
+        let mut plic = enabled();
+        plic.set_level(10, true);
+        assert_eq!(plic.external_interrupt_harts(), 0b11);
+        assert_eq!(plic.read(PENDING_BASE), 1 << 10);
+        assert_eq!(plic.read(claim_register(1)), 10);
+        assert_eq!(plic.external_interrupt_harts(), 0);
+        assert_eq!(plic.read(claim_register(3)), 0, "one hart gets it");
+        plic.write(claim_register(1), 10);
+        assert_eq!(plic.external_interrupt_harts(), 0b11, "still high");
+        assert_eq!(plic.read(claim_register(3)), 10);
+        plic.set_level(10, false);
+        plic.write(claim_register(3), 10);
+        assert_eq!(plic.external_interrupt_harts(), 0);
+    }
+
+    #[test]
+    fn a_request_passed_on_stays_when_the_level_drops() {
+        let mut plic = enabled();
+        plic.set_level(95, true);
+        plic.set_level(95, false);
+        assert_eq!(plic.read(PENDING_BASE + 8), 1 << 31);
+        assert_eq!(plic.read(claim_register(1)), 95);
+        plic.write(claim_register(1), 95);
+        assert_eq!(plic.read(claim_register(1)), 0);
+    }
+
+    #[test]
+    fn priority_then_number_decides() {
+        let mut plic = enabled();
+        plic.write(4 * 40, 3);
+        for source in [7, 8, 40] {
+            plic.set_level(source, true);
+        }
+        let order: Vec<u32> = (0..4).map(|_| plic.read(claim_register(1))).collect();
+        assert_eq!(order, [40, 7, 8, 0]);
+    }
+
+    #[test]
+    fn threshold_masks_the_signal_but_not_the_claim() {
+        let mut plic = enabled();
+        plic.set_level(5, true);
+        plic.write(threshold_register(1), 1);
+        assert_eq!(plic.external_interrupt_harts(), 0b10);
+        assert_eq!(plic.read(claim_register(1)), 5);
+    }
+
+    #[test]
+    fn priority_0_never_interrupts() {
+        let mut plic = enabled();
+        plic.write(4 * 5, 0);
+        plic.set_level(5, true);
+        assert_eq!(plic.external_interrupt_harts(), 0);
+        assert_eq!(plic.read(claim_register(1)), 0);
+        plic.write(4 * 5, 1);
+        assert_eq!(plic.external_interrupt_harts(), 0b11);
+    }
+
+    #[test]
+    fn completion_of_a_disabled_source_is_ignored() {
+        let mut plic = enabled();
+        plic.set_level(5, true);
+        assert_eq!(plic.read(claim_register(1)), 5);
+        plic.write(claim_register(0), 5);
+        plic.write(claim_register(1), 96);
+        plic.write(claim_register(1), u32::MAX);
+        assert_eq!(plic.external_interrupt_harts(), 0);
+        plic.write(claim_register(1), 5);
+        assert_eq!(plic.external_interrupt_harts(), 0b11);
+    }
+
+    #[test]
+    fn the_64th_hart_has_a_bit() {
+        let mut plic = Plic::new(64);
+        plic.write(4, 1);
+        plic.write(ENABLE_BASE + 127 * ENABLE_STRIDE, 2);
+        plic.set_level(1, true);
+        assert_eq!(plic.external_interrupt_harts(), 1 << 63);
+        assert_eq!(plic.read(claim_register(127)), 1);
+    }
+
+    proptest! {
+        /// Whatever is done, the cached outputs are what the registers say.
+        #[test]
+        fn outputs_follow_the_registers(
+            steps in prop::collection::vec((0..4u8, 0..0x20_4000u64, any::<u32>()), 1..60)
+        ) {
+            let mut plic = enabled();
+            for (kind, offset, value) in steps {
+                match kind {
+                    0 => plic.set_level(1 + value as usize % 95, offset % 2 == 0),
+                    1 => plic.write(offset & !3, value),
+                    2 => plic.write(4 * (offset % 96), value),
+                    _ => { plic.read(claim_register(offset % 4)); }
+                }
+                let mut expected = 0;
+                for hart in 0..2u64 {
+                    let threshold = plic.read(threshold_register(2 * hart + 1));
+                    let asserted = (1..96u64).any(|source| {
+                        let word = source / 32 * 4;
+                        let enabled = plic.read(ENABLE_BASE + (2 * hart + 1) * ENABLE_STRIDE + word);
+                        let pending = plic.read(PENDING_BASE + word);
+                        enabled & pending & (1 << (source % 32)) != 0
+                            && plic.read(4 * source) > threshold
+                    });
+                    expected |= u64::from(asserted) << hart;
+                }
+                prop_assert_eq!(plic.external_interrupt_harts(), expected);
+            }
+        }
+    }
+}
