@@ -104,11 +104,17 @@ pub fn decode(instruction: u32, page_offset: u32, length_bytes: u32) -> Op {
         0x37 => pure(word.with(Kind::LoadImmediate, (word.0 & 0xffff_f000) as i32)),
         0x3b => word.or_illegal(register_word_kind(word), 0),
         0x43 | 0x47 | 0x4b | 0x4f | 0x53 => match float::form(word.0) {
-            Some(_) => Op::bare(Kind::Float, word.0 as i32),
+            Some(form) => Op {
+                rs1: u8::from(form.rs1_is_integer),
+                rs2: u8::from(form.rd_is_integer),
+                ..Op::bare(Kind::Float, word.0 as i32)
+            },
             None => word.illegal(),
         },
         0x63 => word.or_illegal(branch_kind(word.funct3()), offset + word.b_imm()),
-        0x67 if word.funct3() == 0 => Op { rs2: length_bytes as u8, ..word.with(Kind::JumpRegister, word.i_imm()) },
+        0x67 if word.funct3() == 0 => {
+            word.with(Kind::JumpRegister, word.i_imm() << 16 | (page_offset + length_bytes) as i32)
+        }
         0x6f => {
             let link = page_offset + length_bytes;
             Op {

@@ -72,7 +72,7 @@ pub enum Kind {
     BranchGreaterEqualUnsigned,
     /// `rs1 | rs2 << 8` is the link, as an offset from the page address.
     Jump,
-    /// `rs2` is the length of the instruction in bytes.
+    /// The upper half of `imm` is the displacement, the lower half the link as an offset from the page address.
     JumpRegister,
     Fence,
     FenceInstruction,
@@ -112,7 +112,8 @@ pub enum Kind {
     LoadFloatDouble,
     StoreFloatWord,
     StoreFloatDouble,
-    /// Any other floating-point instruction; `imm` is the instruction.
+    /// Any other floating-point instruction; `imm` is the instruction, `rs1` is 1 when its rs1 is an integer register, and
+    /// `rs2` is 1 when its rd is one.
     Float,
     // Zba.
     ShiftOneAdd,

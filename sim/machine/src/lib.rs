@@ -1,8 +1,26 @@
-//! Placeholder.
+//! A board of harts: the order in which they step, the SBI, snapshots, statistics, the debugger.
 
+mod access;
 pub mod board;
+mod code;
+pub mod configuration;
+mod console;
+mod csr;
 pub mod device_tree;
+mod error;
+mod execute;
+pub mod hart;
 pub mod loader;
+pub mod machine;
 pub mod output;
+mod sbi;
+pub mod statistics;
 pub mod symbols;
+mod system;
 pub mod timeline;
+mod trap;
+
+pub use board::Board;
+pub use configuration::{Configuration, DiskImage, Gear, Net};
+pub use error::MachineError;
+pub use machine::{End, Event, Machine};

@@ -1,0 +1,167 @@
+//! Accesses that the line table did not answer: misses, devices, misaligned ones, and atomics.
+
+use crate::machine::Machine;
+use concord_mem::fault::{Access, Fault, FaultKind};
+use concord_mem::line_table::{self, LineTable, access_tag};
+use concord_mem::ram::LINE_BYTES;
+use concord_mem::system::Place;
+
+impl Machine {
+    /// Loads `size_bytes` (1, 2, 4, 8) little-endian bytes, zero-extended.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn load_slowly(&mut self, hart: usize, address: u64, size_bytes: u64) -> Result<u64, Fault> {
+        if crosses_line(address, size_bytes) {
+            self.place(hart, address.wrapping_add(size_bytes - 1), Access::Load)?;
+            let mut value = 0;
+            for index in 0..size_bytes {
+                value |= self.load_slowly(hart, address.wrapping_add(index), 1)? << (8 * index);
+            }
+            return Ok(value);
+        }
+        match self.place(hart, address, Access::Load)? {
+            Place::Ram(physical) => Ok(self.memory.ram.read(physical, size_bytes)),
+            Place::Device(physical) => self.device_read(hart, physical, size_bytes, address),
+        }
+    }
+
+    /// Stores the low `size_bytes` (1, 2, 4, 8) of `value`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn store_slowly(&mut self, hart: usize, address: u64, size_bytes: u64, value: u64) -> Result<(), Fault> {
+        if crosses_line(address, size_bytes) {
+            // Both ends must be writable before a byte of it is written.
+            self.place(hart, address, Access::Store)?;
+            self.place(hart, address.wrapping_add(size_bytes - 1), Access::Store)?;
+            for index in 0..size_bytes {
+                self.store_slowly(hart, address.wrapping_add(index), 1, value >> (8 * index))?;
+            }
+            return Ok(());
+        }
+        match self.place(hart, address, Access::Store)? {
+            Place::Ram(physical) => {
+                self.memory.ram.write(physical, size_bytes, value);
+                Ok(())
+            }
+            Place::Device(physical) => self.device_write(hart, physical, size_bytes, value, address),
+        }
+    }
+
+    /// Where an access inside one line goes.
+    fn place(&mut self, hart: usize, address: u64, access: Access) -> Result<Place, Fault> {
+        if let Some(place) = self.supervisor_hit(hart, address, access) {
+            return Ok(place);
+        }
+        let place = self.memory.access(hart, address, access);
+        self.drop_stale_code();
+        place
+    }
+
+    /// Supervisor mode on a user page that the line table holds (`sstatus.SUM`): a hit like any other, only that the
+    /// interpreter's one compare asks for the hart's own mode.
+    fn supervisor_hit(&mut self, hart: usize, address: u64, access: Access) -> Option<Place> {
+        let timed = self.memory.is_timed();
+        let core = self.memory.core(hart);
+        if core.context.user || !core.context.supervisor_user_memory {
+            return None;
+        }
+        let entry = core.lines.entry(LineTable::slot(timed, address));
+        let tag = access_tag(timed, address, 1, line_table::USER);
+        let found = if access == Access::Store { entry.write_tag } else { entry.read_tag };
+        let shift = line_table::shift(timed);
+        (found == tag).then(|| Place::Ram(entry.line << shift | address & ((1 << shift) - 1)))
+    }
+
+    /// Runs one atomic read-modify-write; `update` gets the old value and gives the new one. Returns the old value.
+    /// `address` is naturally aligned.
+    pub(crate) fn read_modify_write(
+        &mut self,
+        hart: usize,
+        address: u64,
+        size_bytes: u64,
+        update: impl FnOnce(u64) -> u64,
+    ) -> Result<u64, Fault> {
+        match self.place(hart, address, Access::Store)? {
+            Place::Ram(physical) => {
+                let old = self.memory.ram.read(physical, size_bytes);
+                self.memory.ram.write(physical, size_bytes, update(old));
+                Ok(old)
+            }
+            Place::Device(_) => Err(Fault { access: Access::Store, kind: FaultKind::Access, address }),
+        }
+    }
+
+    /// Load-reserved (unprivileged specification, "Zalrsc"). The reservation set is the line.
+    pub(crate) fn load_reserved(&mut self, hart: usize, address: u64, size_bytes: u64) -> Result<u64, Fault> {
+        match self.place(hart, address, Access::Load)? {
+            Place::Ram(physical) => {
+                self.memory.core(hart).reservation = Some(concord_mem::cache::line_of(physical));
+                Ok(self.memory.ram.read(physical, size_bytes))
+            }
+            Place::Device(_) => Err(Fault { access: Access::Load, kind: FaultKind::Access, address }),
+        }
+    }
+
+    /// Store-conditional; true when it stored.
+    pub(crate) fn store_conditional(
+        &mut self,
+        hart: usize,
+        address: u64,
+        size_bytes: u64,
+        value: u64,
+    ) -> Result<bool, Fault> {
+        // Taken before the access: bringing the line in must not count as somebody else's store.
+        let reservation = self.memory.core(hart).reservation.take();
+        if reservation.is_none() {
+            return Ok(false);
+        }
+        match self.place(hart, address, Access::Store)? {
+            Place::Ram(physical) => {
+                let holds = reservation == Some(concord_mem::cache::line_of(physical));
+                if holds {
+                    self.memory.ram.write(physical, size_bytes, value);
+                }
+                Ok(holds)
+            }
+            Place::Device(_) => Err(Fault { access: Access::Store, kind: FaultKind::Access, address }),
+        }
+    }
+
+    fn device_read(&mut self, hart: usize, physical: u64, size_bytes: u64, address: u64) -> Result<u64, Fault> {
+        let now = self.now(hart);
+        let value = self.bus.read(physical, size_bytes as u8, now).map_err(|_| Fault {
+            access: Access::Load,
+            kind: FaultKind::Access,
+            address,
+        })?;
+        self.after_device_access(hart);
+        Ok(value)
+    }
+
+    fn device_write(
+        &mut self,
+        hart: usize,
+        physical: u64,
+        size_bytes: u64,
+        value: u64,
+        address: u64,
+    ) -> Result<(), Fault> {
+        let now = self.now(hart);
+        self.bus.write(physical, size_bytes as u8, value, now, self.memory.ram.memory()).map_err(|_| Fault {
+            access: Access::Store,
+            kind: FaultKind::Access,
+            address,
+        })?;
+        self.after_device_access(hart);
+        Ok(())
+    }
+
+    /// The hart's clock in the middle of a run of ops: without the ops of the run, which are few.
+    pub(crate) fn now(&mut self, hart: usize) -> u64 {
+        self.harts[hart].cycle + self.memory.core(hart).stall_cycles
+    }
+}
+
+fn crosses_line(address: u64, size_bytes: u64) -> bool {
+    address % LINE_BYTES + size_bytes > LINE_BYTES
+}

@@ -1,0 +1,100 @@
+//! What a run is made of, besides the board: kernel, devices, seed, gear. Two runs with equal configurations and equal files
+//! are the same run.
+
+use crate::board::Board;
+use concord_dev::{BusConfiguration, DiskConfiguration, DiskLatency, DiskMode, NetConfiguration};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+/// How much of the machine is modelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gear {
+    /// One cycle an instruction, no caches: for getting somewhere.
+    #[default]
+    Functional,
+    /// One cycle an instruction plus what coherent caches cost.
+    Timed,
+}
+
+impl Gear {
+    pub fn name(self) -> &'static str {
+        match self {
+            Gear::Functional => "functional",
+            Gear::Timed => "timed",
+        }
+    }
+}
+
+/// A disk image and where its writes go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskImage {
+    pub path: PathBuf,
+    pub mode: DiskMode,
+}
+
+/// What is at the other end of the network link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Net {
+    /// There is no network device.
+    #[default]
+    None,
+    /// The built-in peer.
+    Peer,
+}
+
+/// One run, fully described.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Configuration {
+    pub board: Board,
+    pub seed: u64,
+    /// The gear that the run starts in.
+    pub gear: Gear,
+    pub kernel: PathBuf,
+    pub initrd: Option<PathBuf>,
+    /// The kernel's command line.
+    pub append: String,
+    pub disks: Vec<DiskImage>,
+    pub net: Net,
+}
+
+impl Configuration {
+    pub(crate) fn bus(&self) -> BusConfiguration {
+        let latency = DiskLatency {
+            fixed_cycles: self.board.disk.latency_cycles,
+            bandwidth_bytes_per_second: self.board.disk.bandwidth_bytes_per_second.and_then(NonZeroU64::new),
+        };
+        let disk = |image: &DiskImage| DiskConfiguration { path: image.path.clone(), mode: image.mode, latency };
+        BusConfiguration {
+            harts: self.board.harts.count,
+            seed: self.seed,
+            disks: self.disks.iter().map(disk).collect(),
+            net: (self.net == Net::Peer).then(|| NetConfiguration {
+                latency_cycles: self.board.link.latency_cycles,
+                ..NetConfiguration::default()
+            }),
+            entropy: true,
+        }
+    }
+
+    pub(crate) fn model(&self) -> concord_mem::system::Model {
+        let cache = &self.board.cache;
+        let geometry = |level: &crate::board::LevelBoard| concord_mem::cache::Geometry {
+            sets: (level.size_bytes / cache.line_bytes) as usize / level.ways,
+            ways: level.ways,
+        };
+        concord_mem::system::Model {
+            instruction: geometry(&cache.instruction),
+            data: geometry(&cache.data),
+            second: geometry(&cache.second),
+            second_latency_cycles: cache.second_latency_cycles,
+            memory_latency_cycles: cache.memory_latency_cycles,
+            transfer_latency_cycles: cache.transfer_latency_cycles,
+            upgrade_latency_cycles: cache.upgrade_latency_cycles,
+            perturbation_cycles_max: cache.perturbation_cycles_max,
+            translation_entries: self.board.translation.entries,
+        }
+    }
+}

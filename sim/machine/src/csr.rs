@@ -1,0 +1,132 @@
+//! Control and status registers of supervisor and user mode (privileged specification, "CSR Listing").
+
+use crate::hart::{INTERRUPT_SOFTWARE, INTERRUPTS, Privilege, SSTATUS_FS, SSTATUS_SD, SSTATUS_UXL, SSTATUS_WRITABLE};
+use crate::machine::Machine;
+use concord_mem::translation::{MODE_BARE, MODE_SV39, MODE_SV48};
+
+const FFLAGS: u32 = 0x001;
+const FRM: u32 = 0x002;
+const FCSR: u32 = 0x003;
+const SSTATUS: u32 = 0x100;
+const SIE: u32 = 0x104;
+const STVEC: u32 = 0x105;
+const SCOUNTEREN: u32 = 0x106;
+const SENVCFG: u32 = 0x10a;
+const SSCRATCH: u32 = 0x140;
+const SEPC: u32 = 0x141;
+const SCAUSE: u32 = 0x142;
+const STVAL: u32 = 0x143;
+const SIP: u32 = 0x144;
+const STIMECMP: u32 = 0x14d;
+const SATP: u32 = 0x180;
+const CYCLE: u32 = 0xc00;
+const TIME: u32 = 0xc01;
+const INSTRET: u32 = 0xc02;
+
+/// The access is an illegal instruction.
+pub(crate) struct IllegalCsr;
+
+impl Machine {
+    /// Executes a Zicsr instruction, given as its word.
+    pub(crate) fn execute_csr(&mut self, hart: usize, instruction: u32) -> Result<(), IllegalCsr> {
+        let csr = instruction >> 20;
+        let source = (instruction >> 15 & 31) as usize;
+        let destination = (instruction >> 7 & 31) as usize;
+        let operand = if instruction >> 14 & 1 == 1 { source as u64 } else { self.harts[hart].x[source] };
+        let operation = instruction >> 12 & 3;
+        // CSRRS and CSRRC with x0 or an immediate of zero do not write.
+        let writes = operation == 1 || source != 0;
+        if writes && csr >> 10 == 3 {
+            return Err(IllegalCsr);
+        }
+        let old = self.read_csr(hart, csr)?;
+        if writes {
+            let new = match operation {
+                1 => operand,
+                2 => old | operand,
+                _ => old & !operand,
+            };
+            self.write_csr(hart, csr, new)?;
+        }
+        if destination != 0 {
+            self.harts[hart].x[destination] = old;
+        }
+        Ok(())
+    }
+
+    /// Reads a CSR as an instruction of this hart would.
+    pub(crate) fn read_csr(&self, hart: usize, csr: u32) -> Result<u64, IllegalCsr> {
+        let cycles_per_tick = self.cycles_per_tick;
+        let hart = &self.harts[hart];
+        let supervisor = hart.privilege == Privilege::Supervisor;
+        if csr >> 8 & 3 > u32::from(supervisor) {
+            return Err(IllegalCsr);
+        }
+        if matches!(csr, FFLAGS | FRM | FCSR) && !hart.float_is_on() {
+            return Err(IllegalCsr);
+        }
+        if matches!(csr, CYCLE | TIME | INSTRET) && !supervisor && hart.scounteren >> (csr - CYCLE) & 1 == 0 {
+            return Err(IllegalCsr);
+        }
+        Ok(match csr {
+            FFLAGS => hart.fcsr & 31,
+            FRM => hart.fcsr >> 5,
+            FCSR => hart.fcsr,
+            SSTATUS => {
+                let dirty = if hart.sstatus & SSTATUS_FS == SSTATUS_FS { SSTATUS_SD } else { 0 };
+                hart.sstatus | SSTATUS_UXL | dirty
+            }
+            SIE => hart.sie,
+            STVEC => hart.stvec,
+            SCOUNTEREN => hart.scounteren,
+            SENVCFG => hart.senvcfg,
+            SSCRATCH => hart.sscratch,
+            SEPC => hart.sepc,
+            SCAUSE => hart.scause,
+            STVAL => hart.stval,
+            SIP => hart.pending_interrupts(cycles_per_tick),
+            STIMECMP => hart.stimecmp,
+            SATP => hart.satp,
+            CYCLE => hart.cycle,
+            TIME => hart.cycle / cycles_per_tick,
+            INSTRET => hart.instructions,
+            _ => return Err(IllegalCsr),
+        })
+    }
+
+    fn write_csr(&mut self, index: usize, csr: u32, value: u64) -> Result<(), IllegalCsr> {
+        let hart = &mut self.harts[index];
+        if matches!(csr, FFLAGS | FRM | FCSR) {
+            hart.sstatus |= SSTATUS_FS;
+        }
+        match csr {
+            FFLAGS => hart.fcsr = hart.fcsr & !31 | value & 31,
+            FRM => hart.fcsr = hart.fcsr & 31 | (value & 7) << 5,
+            FCSR => hart.fcsr = value & 0xff,
+            SSTATUS => hart.sstatus = value & SSTATUS_WRITABLE,
+            SIE => hart.sie = value & INTERRUPTS,
+            // Modes above 1 are reserved; the write keeps the old one.
+            STVEC => hart.stvec = if value & 2 == 0 { value } else { value & !3 | hart.stvec & 3 },
+            SCOUNTEREN => hart.scounteren = value & 7,
+            SENVCFG => hart.senvcfg = value & 1,
+            SSCRATCH => hart.sscratch = value,
+            SEPC => hart.sepc = value & !1,
+            SCAUSE => hart.scause = value,
+            STVAL => hart.stval = value,
+            SIP => hart.software_interrupt = value & INTERRUPT_SOFTWARE != 0,
+            STIMECMP => {
+                hart.stimecmp = value;
+                hart.limit = hart.limit.min(hart.timer_cycle(self.cycles_per_tick).max(hart.cycle + 1));
+            }
+            SATP => {
+                // A write with a mode that is not implemented has no effect at all. ASIDLEN is 0.
+                if matches!(value >> 60, MODE_BARE | MODE_SV39 | MODE_SV48) {
+                    hart.satp = value & !(0xffff << 44);
+                }
+            }
+            _ => return Err(IllegalCsr),
+        }
+        self.update_context(index);
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! One hart's architectural state (privileged specification, "Supervisor-Level ISA").
+
+use concord_mem::translation::Context;
+use serde::{Deserialize, Serialize};
+
+/// Length of the register arrays; registers are numbered below it in decoded ops.
+const REGISTERS: usize = 64;
+
+pub const SSTATUS_SIE: u64 = 1 << 1;
+pub const SSTATUS_SPIE: u64 = 1 << 5;
+pub const SSTATUS_SPP: u64 = 1 << 8;
+pub const SSTATUS_FS: u64 = 3 << 13;
+pub const SSTATUS_SUM: u64 = 1 << 18;
+pub const SSTATUS_MXR: u64 = 1 << 19;
+/// UXL: user mode is 64 bits wide. Read-only.
+pub const SSTATUS_UXL: u64 = 2 << 32;
+pub const SSTATUS_SD: u64 = 1 << 63;
+pub const SSTATUS_WRITABLE: u64 = SSTATUS_SIE | SSTATUS_SPIE | SSTATUS_SPP | SSTATUS_FS | SSTATUS_SUM | SSTATUS_MXR;
+
+pub const INTERRUPT_SOFTWARE: u64 = 1 << 1;
+pub const INTERRUPT_TIMER: u64 = 1 << 5;
+pub const INTERRUPT_EXTERNAL: u64 = 1 << 9;
+pub const INTERRUPTS: u64 = INTERRUPT_SOFTWARE | INTERRUPT_TIMER | INTERRUPT_EXTERNAL;
+
+/// Exception codes that the harts raise themselves; those of memory accesses are `concord_mem::fault`'s.
+pub const CAUSE_ILLEGAL_INSTRUCTION: u64 = 2;
+pub const CAUSE_BREAKPOINT: u64 = 3;
+pub const CAUSE_LOAD_MISALIGNED: u64 = 4;
+pub const CAUSE_STORE_MISALIGNED: u64 = 6;
+pub const CAUSE_USER_CALL: u64 = 8;
+
+/// Privilege modes that the machine has; machine mode is the machine itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Privilege {
+    User,
+    Supervisor,
+}
+
+/// What a hart does (SBI specification, "Hart State Management").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Activity {
+    Stopped,
+    Running,
+    /// In `wfi`, until an interrupt that `sie` enables is pending.
+    Waiting,
+    /// In a non-retentive suspend: on an interrupt it starts again at `address` with `argument` in a1.
+    Suspended {
+        address: u64,
+        argument: u64,
+    },
+}
+
+/// Cycles by what a hart did with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModeCycles {
+    pub user_cycles: u64,
+    pub supervisor_cycles: u64,
+    pub idle_cycles: u64,
+}
+
+/// One hart.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hart {
+    /// Integer registers; index 0 is always zero and 32 takes writes meant for it.
+    #[serde(with = "registers")]
+    pub x: [u64; REGISTERS],
+    /// Floating-point registers, singles boxed.
+    #[serde(with = "registers")]
+    pub f: [u64; REGISTERS],
+    pub pc: u64,
+    pub privilege: Privilege,
+    pub activity: Activity,
+    /// The hart's clock.
+    pub cycle: u64,
+    /// Instructions retired.
+    pub instructions: u64,
+    /// The clock value at which the hart's turn ends.
+    pub limit: u64,
+    pub sstatus: u64,
+    pub sie: u64,
+    pub stvec: u64,
+    pub scounteren: u64,
+    pub senvcfg: u64,
+    pub sscratch: u64,
+    pub sepc: u64,
+    pub scause: u64,
+    pub stval: u64,
+    pub satp: u64,
+    pub stimecmp: u64,
+    /// fflags in bits 0 to 4, frm in bits 5 to 7.
+    pub fcsr: u64,
+    /// `sip.SSIP`.
+    pub software_interrupt: bool,
+    /// `sip.SEIP`, driven by the interrupt controller.
+    pub external_interrupt: bool,
+    /// Clock value up to which [`Hart::modes`] accounts.
+    pub accounted_cycle: u64,
+    pub modes: ModeCycles,
+}
+
+impl Hart {
+    pub fn new() -> Hart {
+        Hart {
+            x: [0; REGISTERS],
+            f: [0; REGISTERS],
+            pc: 0,
+            privilege: Privilege::Supervisor,
+            activity: Activity::Stopped,
+            cycle: 0,
+            instructions: 0,
+            limit: 0,
+            sstatus: 0,
+            sie: 0,
+            stvec: 0,
+            scounteren: 0,
+            senvcfg: 0,
+            sscratch: 0,
+            sepc: 0,
+            scause: 0,
+            stval: 0,
+            satp: 0,
+            stimecmp: u64::MAX,
+            fcsr: 0,
+            software_interrupt: false,
+            external_interrupt: false,
+            accounted_cycle: 0,
+            modes: ModeCycles::default(),
+        }
+    }
+
+    /// Puts the hart where an S-mode payload begins (SBI specification, HSM "sbi_hart_start": translation and interrupts
+    /// off, hart number in a0, an argument in a1).
+    pub fn start(&mut self, hart: usize, address: u64, argument: u64) {
+        self.pc = address;
+        self.privilege = Privilege::Supervisor;
+        self.activity = Activity::Running;
+        self.satp = 0;
+        self.sie = 0;
+        self.sstatus = SSTATUS_FS;
+        self.x[10] = hart as u64;
+        self.x[11] = argument;
+    }
+
+    /// True when floating-point instructions are enabled.
+    #[inline]
+    pub fn float_is_on(&self) -> bool {
+        self.sstatus & SSTATUS_FS != 0
+    }
+
+    pub fn context(&self) -> Context {
+        Context {
+            satp: self.satp,
+            user: self.privilege == Privilege::User,
+            supervisor_user_memory: self.sstatus & SSTATUS_SUM != 0,
+            make_executable_readable: self.sstatus & SSTATUS_MXR != 0,
+        }
+    }
+
+    /// Books the cycles since the last call on what the hart was doing.
+    pub fn account(&mut self) {
+        let cycles = self.cycle - self.accounted_cycle;
+        self.accounted_cycle = self.cycle;
+        match (self.activity, self.privilege) {
+            (Activity::Running, Privilege::User) => self.modes.user_cycles += cycles,
+            (Activity::Running, Privilege::Supervisor) => self.modes.supervisor_cycles += cycles,
+            _ => self.modes.idle_cycles += cycles,
+        }
+    }
+
+    /// The interrupts that are pending, as in `sip`.
+    pub fn pending_interrupts(&self, cycles_per_tick: u64) -> u64 {
+        let timer = self.cycle >= self.timer_cycle(cycles_per_tick);
+        u64::from(self.software_interrupt) * INTERRUPT_SOFTWARE
+            | u64::from(timer) * INTERRUPT_TIMER
+            | u64::from(self.external_interrupt) * INTERRUPT_EXTERNAL
+    }
+
+    /// The clock value at which the timer interrupt (Sstc) becomes pending.
+    pub fn timer_cycle(&self, cycles_per_tick: u64) -> u64 {
+        self.stimecmp.saturating_mul(cycles_per_tick)
+    }
+
+    /// The first clock value at which a sleeping hart wakes without anybody's help.
+    pub fn wake_cycle(&self, cycles_per_tick: u64) -> u64 {
+        if self.pending_interrupts(cycles_per_tick) & self.sie != 0 {
+            self.cycle
+        } else if self.sie & INTERRUPT_TIMER != 0 {
+            self.timer_cycle(cycles_per_tick)
+        } else {
+            u64::MAX
+        }
+    }
+}
+
+/// serde has no arrays beyond 32 elements; only the architecture's registers are written.
+mod registers {
+    use super::REGISTERS;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(registers: &[u64; REGISTERS], serializer: S) -> Result<S::Ok, S::Error> {
+        let architectural: [u64; 32] = std::array::from_fn(|index| registers[index]);
+        architectural.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u64; REGISTERS], D::Error> {
+        let architectural = <[u64; 32]>::deserialize(deserializer)?;
+        let mut registers = [0; REGISTERS];
+        registers[..32].copy_from_slice(&architectural);
+        Ok(registers)
+    }
+}

@@ -1,0 +1,361 @@
+//! The machine: harts, memory and devices, and the order in which they step.
+//!
+//! The hart whose clock is furthest behind takes the next turn. It runs until it is a quantum ahead of the next one, or until
+//! the next device event, so that no two running harts are ever further apart than a quantum and one stall. Everything
+//! happens on one host thread; nothing depends on the host.
+
+use crate::code::CodeCache;
+use crate::configuration::{Configuration, Gear};
+use crate::console::Console;
+use crate::device_tree::{self, EXTENSIONS};
+use crate::error::MachineError;
+use crate::hart::{Activity, Hart, INTERRUPT_TIMER};
+use crate::loader;
+use crate::statistics::Statistics;
+use crate::symbols::SymbolTable;
+use concord_abi::exit::Exit;
+use concord_abi::hint::Hint;
+use concord_dev::{Bus, DeviceKind, Finish};
+use concord_mem::ram::Ram;
+use concord_mem::system::MemorySystem;
+
+/// A hart that nobody waits for still comes back after this many cycles, so that limits are looked at.
+const TURN_CYCLES_MAX: u64 = 100_000;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    pub exit: Exit,
+    /// What the guest reported with it; 0 unless it failed.
+    pub code: u64,
+    /// Who ended it, where a hart did.
+    pub hart: Option<usize>,
+}
+
+/// Something that happened in a turn and that somebody outside may wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    Marker(u64),
+    RegionBegin,
+    RegionEnd,
+    Gear(Gear),
+}
+
+/// A whole machine.
+pub struct Machine {
+    pub(crate) configuration: Configuration,
+    pub(crate) harts: Vec<Hart>,
+    pub(crate) memory: MemorySystem,
+    pub(crate) bus: Bus,
+    pub(crate) code: CodeCache,
+    pub(crate) statistics: Statistics,
+    pub(crate) console: Console,
+    pub(crate) symbols: Option<SymbolTable>,
+    pub(crate) cycles_per_tick: u64,
+    /// For each hart, the clock value of its next turn; [`u64::MAX`] when it has none in sight.
+    pub(crate) next_turns: Vec<u64>,
+    /// The harts whose external interrupt line is up, as the interrupt controller last said.
+    external_interrupts: u64,
+    /// Instructions retired by all harts.
+    pub(crate) instructions: u64,
+    pub(crate) events: Vec<(usize, Event)>,
+    pub(crate) end: Option<End>,
+}
+
+impl Machine {
+    /// Builds the machine and loads the kernel: the state before the first instruction.
+    pub fn new(configuration: Configuration) -> Result<Machine, MachineError> {
+        let mut machine = Machine::bare(configuration)?;
+        let configuration = &machine.configuration;
+        let ram = &machine.memory.ram;
+        let loaded = loader::load(ram.memory(), &configuration.kernel, configuration.initrd.as_deref())?;
+        let devices = machine.bus.devices();
+        let slots = devices.iter().filter(|device| device.kind == DeviceKind::VirtioMmio);
+        let tree = device_tree::build(
+            &configuration.board,
+            &configuration.append,
+            loaded.initrd.clone(),
+            configuration.seed,
+            slots.count(),
+            &EXTENSIONS,
+        )?;
+        loader::write_device_tree(ram.memory(), &loaded, &tree)?;
+        for range in [Some(loaded.kernel.clone()), loaded.initrd.clone()].into_iter().flatten() {
+            machine.memory.note_loaded(range.start, range.end - range.start);
+        }
+        machine.memory.note_loaded(loaded.device_tree_address, tree.len() as u64);
+        machine.symbols = loaded.symbols;
+        machine.start_hart(0, loaded.entry, loaded.device_tree_address, 0);
+        machine.update_next_turn(0, 0);
+        Ok(machine)
+    }
+
+    /// The machine with empty memory and no hart started.
+    pub(crate) fn bare(configuration: Configuration) -> Result<Machine, MachineError> {
+        let board = &configuration.board;
+        board.validate()?;
+        let ram = Ram::new(board.memory.size_bytes)?;
+        let harts = board.harts.count;
+        let code = CodeCache::new(ram.pages());
+        let mut memory = MemorySystem::new(ram, harts, configuration.model(), configuration.seed);
+        memory.set_timed(configuration.gear == Gear::Timed);
+        Ok(Machine {
+            bus: Bus::new(configuration.bus())?,
+            harts: vec![Hart::new(); harts],
+            memory,
+            code,
+            statistics: Statistics::new(harts),
+            console: Console::default(),
+            symbols: None,
+            cycles_per_tick: board.clock.frequency_hertz / board.clock.timebase_hertz,
+            next_turns: vec![u64::MAX; harts],
+            external_interrupts: 0,
+            instructions: 0,
+            events: Vec::new(),
+            end: None,
+            configuration,
+        })
+    }
+
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    pub fn harts(&self) -> &[Hart] {
+        &self.harts
+    }
+
+    /// Instructions retired by all harts.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// How the run ended, once it has.
+    pub fn ended(&self) -> Option<End> {
+        self.end
+    }
+
+    /// The machine's clock: that of the hart or event that is next.
+    pub fn clock(&self) -> u64 {
+        let turn = self.next_turns.iter().copied().min().unwrap_or(u64::MAX);
+        match turn.min(self.bus.next_event_cycle()) {
+            u64::MAX => self.harts.iter().map(|hart| hart.cycle).max().unwrap_or(0),
+            clock => clock,
+        }
+    }
+
+    pub fn gear(&self) -> Gear {
+        if self.memory.is_timed() { Gear::Timed } else { Gear::Functional }
+    }
+
+    fn quantum_cycles(&self) -> u64 {
+        let order = &self.configuration.board.order;
+        if self.memory.is_timed() { order.quantum_cycles } else { order.functional_quantum_cycles }
+    }
+
+    /// Runs the next turn or device event. False when there is none: every hart sleeps and nothing will wake one.
+    /// No hart retires more than about `instructions_max` instructions in it.
+    pub fn step(&mut self, instructions_max: u64) -> bool {
+        let (hart, first, second) = self.next_hart();
+        let event = self.bus.next_event_cycle();
+        if event <= first {
+            if event == u64::MAX {
+                return false;
+            }
+            self.bus.advance(event, self.memory.ram.memory());
+            self.after_devices(event);
+            return true;
+        }
+        self.begin_turn(hart, first, second, event, instructions_max);
+        if self.harts[hart].activity == Activity::Running {
+            let before = self.harts[hart].instructions;
+            if self.memory.is_timed() {
+                self.run_turn::<true>(hart);
+            } else {
+                self.run_turn::<false>(hart);
+                // Nobody else ran since the reservation was made, and nobody may while it holds (see `sim/mem`).
+                self.memory.core(hart).reservation = None;
+            }
+            self.instructions += self.harts[hart].instructions - before;
+            self.statistics.sample(hart, &self.harts[hart]);
+        }
+        self.update_next_turn(hart, self.harts[hart].cycle);
+        true
+    }
+
+    /// The hart whose turn is next, when that is, and when the turn of the one after it is.
+    fn next_hart(&self) -> (usize, u64, u64) {
+        let (mut hart, mut first, mut second) = (0, u64::MAX, u64::MAX);
+        for (index, turn) in self.next_turns.iter().copied().enumerate() {
+            if turn < first {
+                (hart, second, first) = (index, first, turn);
+            } else if turn < second {
+                second = turn;
+            }
+        }
+        (hart, first, second)
+    }
+
+    fn begin_turn(&mut self, hart: usize, now: u64, other: u64, event: u64, instructions_max: u64) {
+        let quantum = self.quantum_cycles();
+        let cycles_per_tick = self.cycles_per_tick;
+        let state = &mut self.harts[hart];
+        state.cycle = state.cycle.max(now);
+        match state.activity {
+            Activity::Running => {}
+            Activity::Waiting => {
+                state.account();
+                state.activity = Activity::Running;
+            }
+            Activity::Suspended { address, argument } => {
+                state.account();
+                let sie = state.sie;
+                state.start(hart, address, argument);
+                state.sie = sie;
+                self.update_context(hart);
+            }
+            Activity::Stopped => unreachable!("a stopped hart has no turn"),
+        }
+        let state = &mut self.harts[hart];
+        let mut limit =
+            other.saturating_add(quantum).min(event).min(state.cycle + TURN_CYCLES_MAX.min(instructions_max));
+        let timer = state.timer_cycle(cycles_per_tick);
+        if state.sie & INTERRUPT_TIMER != 0 && timer > state.cycle {
+            limit = limit.min(timer);
+        }
+        state.limit = limit.max(state.cycle + 1);
+    }
+
+    /// Works out when a hart's next turn is, given that something may have happened to it at `now`.
+    pub(crate) fn update_next_turn(&mut self, hart: usize, now: u64) {
+        let state = &self.harts[hart];
+        self.next_turns[hart] = match state.activity {
+            Activity::Running => state.cycle,
+            Activity::Stopped => u64::MAX,
+            Activity::Waiting | Activity::Suspended { .. } => {
+                if state.pending_interrupts(self.cycles_per_tick) & state.sie != 0 {
+                    state.cycle.max(now)
+                } else {
+                    state.wake_cycle(self.cycles_per_tick).max(state.cycle)
+                }
+            }
+        };
+    }
+
+    /// An interrupt line of a hart went up at `now`.
+    pub(crate) fn wake(&mut self, hart: usize, now: u64) {
+        if self.harts[hart].activity != Activity::Running {
+            self.update_next_turn(hart, now);
+        }
+    }
+
+    /// The hart did something that others may react to, so it must not run far ahead of them.
+    pub(crate) fn yield_soon(&mut self, hart: usize) {
+        let quantum = self.quantum_cycles();
+        let state = &mut self.harts[hart];
+        state.limit = state.limit.min(state.cycle + quantum);
+    }
+
+    /// Decoded code of pages that were written to is forgotten.
+    #[inline]
+    pub(crate) fn drop_stale_code(&mut self) {
+        let stale = self.memory.stale_code();
+        if !stale.is_empty() {
+            self.code.invalidate(stale);
+        }
+    }
+
+    /// A hart accessed a device register.
+    pub(crate) fn after_device_access(&mut self, hart: usize) {
+        let now = self.harts[hart].cycle;
+        self.after_devices(now);
+        let event = self.bus.next_event_cycle();
+        let pending = self.harts[hart].external_interrupt;
+        let state = &mut self.harts[hart];
+        state.limit = state.limit.min(event.max(state.cycle + 1));
+        if pending {
+            state.limit = state.limit.min(state.cycle + 1);
+        }
+    }
+
+    /// Devices did something at `now`: interrupt lines, memory and the end of the run may have changed.
+    fn after_devices(&mut self, now: u64) {
+        for (address, length) in self.bus.dma_writes() {
+            self.memory.note_device_write(address, length);
+        }
+        self.drop_stale_code();
+        let lines = self.bus.external_interrupt_harts();
+        let mut changed = lines ^ self.external_interrupts;
+        self.external_interrupts = lines;
+        while changed != 0 {
+            let hart = changed.trailing_zeros() as usize;
+            changed &= changed - 1;
+            self.harts[hart].external_interrupt = lines >> hart & 1 == 1;
+            self.wake(hart, now);
+        }
+        match self.bus.take_finish() {
+            None => {}
+            Some(Finish::Pass) => self.end(End { exit: Exit::PoweredOff, code: 0, hart: None }),
+            Some(Finish::Fail(code)) => self.end(End { exit: Exit::Failed, code: u64::from(code), hart: None }),
+            Some(Finish::Reset) => self.end(End { exit: Exit::Reset, code: 0, hart: None }),
+        }
+    }
+
+    /// Ends the run. The first end counts.
+    pub(crate) fn end(&mut self, end: End) {
+        if self.end.is_none() {
+            self.end = Some(end);
+        }
+        for hart in &mut self.harts {
+            hart.limit = 0;
+        }
+    }
+
+    /// A hint instruction.
+    pub(crate) fn hint(&mut self, hart: usize, code: u16, argument: u64) {
+        let Some(hint) = Hint::from_code(code) else { return };
+        let event = match hint {
+            Hint::GearFunctional => Event::Gear(Gear::Functional),
+            Hint::GearTimed => Event::Gear(Gear::Timed),
+            Hint::Marker => Event::Marker(argument),
+            Hint::RegionBegin => Event::RegionBegin,
+            Hint::RegionEnd => Event::RegionEnd,
+            Hint::Fail => {
+                return self.end(End { exit: Exit::Failed, code: argument, hart: Some(hart) });
+            }
+            Hint::LockSpinBegin | Hint::LockAcquired | Hint::LockReleased => {
+                return self.statistics.lock(hart, hint, argument, &self.harts[hart]);
+            }
+        };
+        // Whoever waits for the event sees the machine right after it; a gear is changed between turns.
+        self.events.push((hart, event));
+        self.harts[hart].limit = 0;
+    }
+
+    /// What happened since the last call, with the hart it happened on. Applies what the machine itself must do about it.
+    pub(crate) fn take_events(&mut self) -> Vec<(usize, Event)> {
+        let events = std::mem::take(&mut self.events);
+        for (_, event) in &events {
+            match event {
+                Event::Gear(gear) => {
+                    self.memory.set_timed(*gear == Gear::Timed);
+                    for hart in 0..self.harts.len() {
+                        self.update_context(hart);
+                    }
+                }
+                Event::RegionBegin => self.begin_region(),
+                Event::RegionEnd => self.end_region(),
+                Event::Marker(_) => {}
+            }
+        }
+        events
+    }
+
+    /// Types at the console.
+    pub fn type_at_console(&mut self, bytes: &[u8]) {
+        self.bus.console_input(bytes);
+        let now = self.clock();
+        self.after_devices(now);
+    }
+}
+impl Machine { pub fn drain(&mut self, mut f: impl FnMut(&[u8])) { let out: Vec<u8> = self.bus.console_output().collect(); if !out.is_empty() { f(&out) } if !self.events.is_empty() { self.take_events(); } } }

@@ -1,0 +1,183 @@
+//! What a run counts beyond the harts' clocks: where the time went by program counter, and what locks cost.
+
+use crate::hart::{Activity, Hart, ModeCycles, Privilege};
+use crate::machine::Machine;
+use concord_abi::hint::Hint;
+use concord_mem::system::Counters;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One program-counter sample stands for this many cycles of a running hart. Prime, so that it beats with no loop.
+pub const SAMPLE_CYCLES: u64 = 9973;
+
+/// What happened to a lock, by the lock's address and the address of the hint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockCounters {
+    pub acquisitions: u64,
+    /// Acquisitions that began with a spin.
+    pub contended: u64,
+    pub spin_cycles: u64,
+    pub hold_cycles: u64,
+}
+
+/// What a hart is doing with locks.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct HartLocks {
+    /// The lock that the hart spins on, and since when.
+    spinning: Option<(u64, u64)>,
+    /// The locks it holds: lock, call site, since when.
+    held: Vec<(u64, u64, u64)>,
+}
+
+/// Locks that a hart can be seen to hold at once; a guest that only ever acquires must not fill the host's memory.
+const HELD_MAX: usize = 64;
+
+/// The clocks and counters at the beginning of the region of interest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Baseline {
+    pub modes: Vec<ModeCycles>,
+    pub instructions: Vec<u64>,
+    pub cycle: u64,
+}
+
+/// Counters of a run, from its beginning or from the last begin of the region of interest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Statistics {
+    samples: BTreeMap<(Privilege, u64), u64>,
+    next_samples: Vec<u64>,
+    locks: BTreeMap<(u64, u64), LockCounters>,
+    hart_locks: Vec<HartLocks>,
+    /// Set while only the region of interest counts.
+    pub baseline: Option<Baseline>,
+    /// Everything as it was at the end of the region of interest, if that has come.
+    pub region: Option<Region>,
+}
+
+/// What the region of interest cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Region {
+    pub modes: Vec<ModeCycles>,
+    pub instructions: Vec<u64>,
+    pub cycles: u64,
+    pub counters: Vec<Counters>,
+    pub samples: BTreeMap<(Privilege, u64), u64>,
+    pub locks: BTreeMap<(u64, u64), LockCounters>,
+}
+
+impl Statistics {
+    pub fn new(harts: usize) -> Statistics {
+        Statistics {
+            samples: BTreeMap::new(),
+            next_samples: vec![SAMPLE_CYCLES; harts],
+            locks: BTreeMap::new(),
+            hart_locks: vec![HartLocks::default(); harts],
+            baseline: None,
+            region: None,
+        }
+    }
+
+    /// Samples the program counter of a hart that just ran, when it is time.
+    #[inline]
+    pub(crate) fn sample(&mut self, hart: usize, state: &Hart) {
+        if state.cycle >= self.next_samples[hart] {
+            let due = (state.cycle - self.next_samples[hart]) / SAMPLE_CYCLES + 1;
+            self.next_samples[hart] += due * SAMPLE_CYCLES;
+            // The samples that fell due while the hart slept are not its code's; one is.
+            *self.samples.entry((state.privilege, state.pc)).or_default() += 1;
+        }
+    }
+
+    /// A lock hint of a hart, which is just past it.
+    pub(crate) fn lock(&mut self, hart: usize, hint: Hint, lock: u64, state: &Hart) {
+        let site = state.pc - 4;
+        let now = state.cycle;
+        let mine = &mut self.hart_locks[hart];
+        match hint {
+            Hint::LockSpinBegin => mine.spinning = Some((lock, now)),
+            Hint::LockAcquired => {
+                let counters = self.locks.entry((lock, site)).or_default();
+                counters.acquisitions += 1;
+                if let Some((_, since)) = mine.spinning.take_if(|(spun_on, _)| *spun_on == lock) {
+                    counters.contended += 1;
+                    counters.spin_cycles += now - since;
+                }
+                if mine.held.len() < HELD_MAX {
+                    mine.held.push((lock, site, now));
+                }
+            }
+            _ => {
+                if let Some(index) = mine.held.iter().rposition(|(held, _, _)| *held == lock) {
+                    let (lock, site, since) = mine.held.remove(index);
+                    self.locks.entry((lock, site)).or_default().hold_cycles += now.saturating_sub(since);
+                }
+            }
+        }
+    }
+}
+
+impl Machine {
+    pub(crate) fn begin_region(&mut self) {
+        let baseline = Baseline {
+            modes: self.modes_now(),
+            instructions: self.harts.iter().map(|hart| hart.instructions).collect(),
+            cycle: self.latest_cycle(),
+        };
+        self.memory.reset_counters();
+        let statistics = &mut self.statistics;
+        statistics.samples.clear();
+        statistics.locks.clear();
+        statistics.region = None;
+        statistics.baseline = Some(baseline);
+    }
+
+    pub(crate) fn end_region(&mut self) {
+        let region = self.region();
+        self.statistics.region = Some(region);
+    }
+
+    fn latest_cycle(&self) -> u64 {
+        self.harts.iter().map(|hart| hart.cycle).max().unwrap_or(0)
+    }
+
+    /// Every hart's cycles by mode up to now, without booking them: a sleeper may yet wake a little before the clock of the
+    /// hart that is furthest ahead.
+    fn modes_now(&self) -> Vec<ModeCycles> {
+        let now = self.latest_cycle();
+        let modes = |hart: &Hart| {
+            let mut hart = hart.clone();
+            if hart.activity != Activity::Running {
+                hart.cycle = now;
+            }
+            hart.account();
+            hart.modes
+        };
+        self.harts.iter().map(modes).collect()
+    }
+
+    /// What was counted since the run or the region of interest began; the region as it was, once it has ended.
+    pub fn region(&self) -> Region {
+        if let Some(region) = &self.statistics.region {
+            return region.clone();
+        }
+        let baseline = self.statistics.baseline.as_ref();
+        let modes = self.modes_now().into_iter().enumerate().map(|(index, modes)| {
+            let before = baseline.map_or(ModeCycles::default(), |baseline| baseline.modes[index]);
+            ModeCycles {
+                user_cycles: modes.user_cycles - before.user_cycles,
+                supervisor_cycles: modes.supervisor_cycles - before.supervisor_cycles,
+                idle_cycles: modes.idle_cycles.saturating_sub(before.idle_cycles),
+            }
+        });
+        let instructions = self.harts.iter().enumerate().map(|(index, hart)| {
+            hart.instructions - baseline.map_or(0, |baseline| baseline.instructions[index])
+        });
+        Region {
+            modes: modes.collect(),
+            instructions: instructions.collect(),
+            cycles: self.latest_cycle() - baseline.map_or(0, |baseline| baseline.cycle),
+            counters: self.memory.cores().iter().map(|core| core.counters).collect(),
+            samples: self.statistics.samples.clone(),
+            locks: self.statistics.locks.clone(),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Ops that the machine carries out between runs: system instructions, hints, and instructions that straddle a page.
+
+use crate::code::CodePage;
+use crate::execute::Stop;
+use crate::hart::{Activity, CAUSE_BREAKPOINT, CAUSE_ILLEGAL_INSTRUCTION, CAUSE_USER_CALL, Privilege};
+use crate::machine::Machine;
+use concord_isa::compressed;
+use concord_isa::op::{Kind, Op};
+use concord_mem::fault::Fault;
+use concord_mem::ram::{PAGE_BYTES, PAGE_SHIFT};
+
+impl Machine {
+    /// Carries out the op at `hart.pc` that stopped a run.
+    pub(crate) fn finish_op<const TIMED: bool>(&mut self, hart: usize, op: Op, stop: Stop) {
+        if let Stop::Trap { cause, value } = stop {
+            return self.exception(hart, cause, value);
+        }
+        if op.kind == Kind::Straddle {
+            return match self.fetch_instruction(hart) {
+                Ok((instruction, length)) => self.run_alone::<TIMED>(hart, instruction, length),
+                Err(fault) => self.exception(hart, fault.cause(), fault.address),
+            };
+        }
+        let supervisor = self.harts[hart].privilege == Privilege::Supervisor;
+        // The instructions' own bits, for the trap value of those that turn out to be illegal.
+        let illegal =
+            |machine: &mut Machine| machine.exception(hart, CAUSE_ILLEGAL_INSTRUCTION, u64::from(op.imm as u32));
+        match op.kind {
+            Kind::EnvironmentCall if supervisor => {
+                self.retire(hart, 4);
+                self.call_sbi(hart);
+                self.take_interrupt(hart);
+            }
+            Kind::EnvironmentCall => self.exception(hart, CAUSE_USER_CALL, 0),
+            Kind::Breakpoint => {
+                let pc = self.harts[hart].pc;
+                self.exception(hart, CAUSE_BREAKPOINT, pc);
+            }
+            Kind::SupervisorReturn if supervisor => {
+                self.retire(hart, 4);
+                self.supervisor_return(hart);
+            }
+            Kind::WaitForInterrupt if supervisor => {
+                self.retire(hart, 4);
+                self.wait_for_interrupt(hart);
+            }
+            Kind::FenceAddressTranslation if supervisor => {
+                let address = (op.rs1 != 0).then(|| self.harts[hart].x[op.rs1 as usize]);
+                self.memory.flush_translations(hart, address);
+                self.retire(hart, 4);
+            }
+            Kind::FenceInstruction => {
+                self.memory.flush_fetch(hart);
+                self.retire(hart, 4);
+            }
+            Kind::Csr => match self.execute_csr(hart, op.imm as u32) {
+                Ok(()) => {
+                    self.retire(hart, 4);
+                    self.take_interrupt(hart);
+                }
+                Err(_) => illegal(self),
+            },
+            Kind::Hint => {
+                self.retire(hart, 4);
+                let argument = self.harts[hart].x[op.rs1 as usize];
+                self.hint(hart, op.imm as u16, argument);
+            }
+            _ => {
+                // Illegal here and now: floating point that is off or has no rounding mode, or no such instruction.
+                let bits = self.fetch_instruction(hart).map_or(0, |(instruction, length)| match length {
+                    2 => instruction & 0xffff,
+                    _ => instruction,
+                });
+                self.exception(hart, CAUSE_ILLEGAL_INSTRUCTION, u64::from(bits));
+            }
+        }
+    }
+
+    /// An exception uses up a cycle, so that a hart whose trap handler cannot run still reaches its limits.
+    fn exception(&mut self, hart: usize, cause: u64, value: u64) {
+        self.harts[hart].cycle += 1;
+        self.trap(hart, cause, value);
+    }
+
+    fn retire(&mut self, hart: usize, length_bytes: u64) {
+        let state = &mut self.harts[hart];
+        state.pc = state.pc.wrapping_add(length_bytes);
+        state.cycle += 1;
+        state.instructions += 1;
+    }
+
+    fn wait_for_interrupt(&mut self, hart: usize) {
+        let cycles_per_tick = self.cycles_per_tick;
+        let state = &mut self.harts[hart];
+        if state.pending_interrupts(cycles_per_tick) & state.sie == 0 {
+            state.account();
+            state.activity = Activity::Waiting;
+            state.limit = 0;
+        }
+    }
+
+    /// The bits of the instruction at `hart.pc`, raw, and its length in bytes, page crossings included.
+    pub(crate) fn fetch_instruction(&mut self, hart: usize) -> Result<(u32, u32), Fault> {
+        let pc = self.harts[hart].pc;
+        let low = self.fetch_half(hart, pc)?;
+        if low & 3 != 3 {
+            return Ok((low, 2));
+        }
+        Ok((low | self.fetch_half(hart, pc.wrapping_add(2))? << 16, 4))
+    }
+
+    fn fetch_half(&mut self, hart: usize, address: u64) -> Result<u32, Fault> {
+        let tag = address >> PAGE_SHIFT << 1 | u64::from(self.memory.core(hart).context.user);
+        let mut slot = self.memory.core(hart).fetch_translations.slot(address);
+        if self.memory.core(hart).fetch_translations.entry(slot).tag != tag {
+            let translated = self.memory.translate_fetch(hart, address);
+            self.drop_stale_code();
+            slot = translated?;
+        }
+        let page = self.memory.core(hart).fetch_translations.entry(slot).page();
+        Ok(self.memory.ram.read(page + address % PAGE_BYTES, 2) as u32)
+    }
+
+    /// Executes one instruction, whose bits are given, at `hart.pc`.
+    pub(crate) fn run_alone<const TIMED: bool>(&mut self, hart: usize, instruction: u32, length_bytes: u32) {
+        let offset = (self.harts[hart].pc % PAGE_BYTES) as u32;
+        let expanded = match length_bytes {
+            2 => compressed::expand(instruction as u16),
+            _ => Some(instruction),
+        };
+        // 0 is no instruction in any length, so it decodes to an illegal one.
+        let mut page = CodePage::of_one(0, offset, expanded.unwrap_or(0), length_bytes);
+        let first = page.first();
+        self.run::<TIMED>(hart, &raw mut page, first);
+    }
+}

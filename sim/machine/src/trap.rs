@@ -1,0 +1,61 @@
+//! Exceptions, interrupts and the return from them (privileged specification, "Supervisor-Level ISA").
+
+use crate::hart::{
+    Activity, INTERRUPT_EXTERNAL, INTERRUPT_SOFTWARE, Privilege, SSTATUS_SIE, SSTATUS_SPIE, SSTATUS_SPP,
+};
+use crate::machine::Machine;
+
+impl Machine {
+    /// Raises an exception at `hart.pc`, or takes an interrupt there (`cause` with its top bit set).
+    pub(crate) fn trap(&mut self, hart: usize, cause: u64, value: u64) {
+        let state = &mut self.harts[hart];
+        state.account();
+        state.scause = cause;
+        state.stval = value;
+        state.sepc = state.pc;
+        let previous = if state.privilege == Privilege::Supervisor { SSTATUS_SPP } else { 0 };
+        let enabled = if state.sstatus & SSTATUS_SIE != 0 { SSTATUS_SPIE } else { 0 };
+        state.sstatus = state.sstatus & !(SSTATUS_SPP | SSTATUS_SPIE | SSTATUS_SIE) | previous | enabled;
+        state.privilege = Privilege::Supervisor;
+        let base = state.stvec & !3;
+        let vectored = state.stvec & 3 == 1 && cause >> 63 == 1;
+        state.pc = if vectored { base.wrapping_add(4 * (cause & 63)) } else { base };
+        self.update_context(hart);
+    }
+
+    /// `sret`; the caller checked that the hart is in supervisor mode.
+    pub(crate) fn supervisor_return(&mut self, hart: usize) {
+        let state = &mut self.harts[hart];
+        state.account();
+        let enabled = if state.sstatus & SSTATUS_SPIE != 0 { SSTATUS_SIE } else { 0 };
+        state.privilege = if state.sstatus & SSTATUS_SPP != 0 { Privilege::Supervisor } else { Privilege::User };
+        state.sstatus = state.sstatus & !(SSTATUS_SIE | SSTATUS_SPP) | SSTATUS_SPIE | enabled;
+        state.pc = state.sepc;
+        self.update_context(hart);
+        self.take_interrupt(hart);
+    }
+
+    /// Takes the interrupt of the highest priority, if one is pending and enabled.
+    pub(crate) fn take_interrupt(&mut self, hart: usize) {
+        let state = &self.harts[hart];
+        let pending = state.pending_interrupts(self.cycles_per_tick) & state.sie;
+        let enabled = state.privilege == Privilege::User || state.sstatus & SSTATUS_SIE != 0;
+        if pending == 0 || !enabled || state.activity != Activity::Running {
+            return;
+        }
+        let number = if pending & INTERRUPT_EXTERNAL != 0 {
+            9
+        } else if pending & INTERRUPT_SOFTWARE != 0 {
+            1
+        } else {
+            5
+        };
+        self.trap(hart, 1 << 63 | number, 0);
+    }
+
+    /// Tells the memory system how this hart's addresses are translated now.
+    pub(crate) fn update_context(&mut self, hart: usize) {
+        let context = self.harts[hart].context();
+        self.memory.set_context(hart, context);
+    }
+}
