@@ -1,0 +1,176 @@
+//! The `kernel` guest: our build of Debian's Linux source for riscv64.
+
+use super::cache::Staging;
+use super::digest::Inputs;
+use super::error::Error;
+use super::process::{Runner, tool};
+use super::{Artifacts, Kitchen, Recipe};
+use std::fs;
+use std::path::Path;
+
+const SOURCE_PACKAGE: &str = "linux-source-6.12";
+const SOURCE_ARCHIVE: &str = "/usr/src/linux-source-6.12.tar.xz";
+const CROSS_COMPILE: &str = "riscv64-linux-gnu-";
+const FRAGMENT: &str = include_str!("../../../linux/config/concord.config");
+
+/// Raised when the commands below change in a way that changes the kernel.
+const RECIPE_VERSION: &str = "1";
+
+pub(super) struct Kernel;
+
+impl Recipe for Kernel {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn description(&self) -> &'static str {
+        "Linux 6.12 of Debian's source package in our own lean configuration: Image, vmlinux, modules"
+    }
+
+    fn steps_count(&self) -> usize {
+        4
+    }
+
+    fn inputs(&self, kitchen: &Kitchen) -> Result<Inputs, Error> {
+        let mut inputs = Inputs::default();
+        inputs.add("recipe", RECIPE_VERSION);
+        inputs.add("configuration", FRAGMENT);
+        inputs.add(SOURCE_PACKAGE, package_version(kitchen.runner, SOURCE_PACKAGE)?);
+        for program in ["gcc", "ld"] {
+            inputs.add(program, first_line_of_version(kitchen.runner, program)?);
+        }
+        Ok(inputs)
+    }
+
+    fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error> {
+        let (work, out) = (staging.work(), staging.out());
+        let source = work.join("source");
+        let build = work.join("build");
+        for folder in [&source, &build] {
+            fs::create_dir(folder).map_err(Error::file("create", folder))?;
+        }
+
+        kitchen.step("unpack the source");
+        let mut unpack = tool("tar");
+        unpack.args(["--extract", "--strip-components=1", "--file", SOURCE_ARCHIVE, "--directory"]).arg(&source);
+        kitchen.runner.run(&mut unpack, "unpack the kernel's source")?;
+
+        kitchen.step("configure");
+        let fragment = work.join("concord.config");
+        fs::write(&fragment, FRAGMENT).map_err(Error::file("write", &fragment))?;
+        let mut configure = make(&source, &build);
+        configure.env("KCONFIG_ALLCONFIG", &fragment).arg("allnoconfig");
+        kitchen.runner.run(&mut configure, "configure the kernel")?;
+        let configuration = build.join(".config");
+        let text = fs::read_to_string(&configuration).map_err(Error::file("read", &configuration))?;
+        let lost = lost_options(FRAGMENT, &text);
+        if !lost.is_empty() {
+            let what =
+                format!("the source does not take these lines of linux/config/concord.config: {}", lost.join(", "));
+            return Err(Error::Recipe { guest: self.name(), what });
+        }
+
+        kitchen.step("compile");
+        let mut compile = make(&source, &build);
+        compile.arg(format!("--jobs={}", kitchen.jobs)).args(["Image", "modules"]);
+        kitchen.runner.run(&mut compile, "compile the kernel")?;
+
+        kitchen.step("install");
+        let mut install = make(&source, &build);
+        install.arg(format!("INSTALL_MOD_PATH={}", out.display())).args(["INSTALL_MOD_STRIP=1", "modules_install"]);
+        kitchen.runner.run(&mut install, "install the kernel's modules")?;
+        for link in ["build", "source"] {
+            // They point into the work folder, which goes away.
+            remove_links(&out.join("lib/modules"), link)?;
+        }
+        let files = [
+            ("Image", build.join("arch/riscv/boot/Image")),
+            ("vmlinux", build.join("vmlinux")),
+            ("System.map", build.join("System.map")),
+            ("config", configuration),
+        ];
+        let mut artifacts = Artifacts::new();
+        for (role, from) in files {
+            fs::copy(&from, out.join(role)).map_err(Error::file("copy", &from))?;
+            artifacts.push((role, role.to_owned()));
+        }
+        Ok(artifacts)
+    }
+}
+
+/// A make of the kernel's build system that names neither the builder nor the time, so that the same source gives the same bytes.
+fn make(source: &Path, build: &Path) -> std::process::Command {
+    let mut command = tool("nice");
+    command.arg("make").arg("-C").arg(source).arg(format!("O={}", build.display()));
+    command.args(["ARCH=riscv", &format!("CROSS_COMPILE={CROSS_COMPILE}")]);
+    command
+        .env("KBUILD_BUILD_TIMESTAMP", "Thu Jan 1 00:00:00 UTC 2026")
+        .env("KBUILD_BUILD_USER", "concord")
+        .env("KBUILD_BUILD_HOST", "concord")
+        .env("KBUILD_BUILD_VERSION", "1")
+        .env_remove("KBUILD_OUTPUT")
+        .env_remove("LOCALVERSION");
+    command
+}
+
+/// The lines of a configuration fragment that the final configuration does not fulfil.
+fn lost_options<'a>(fragment: &'a str, configuration: &str) -> Vec<&'a str> {
+    let has_line = |wanted: &str| configuration.lines().any(|line| line == wanted);
+    let is_set =
+        |option: &str| configuration.lines().any(|line| line.split_once('=').is_some_and(|(name, _)| name == option));
+    let is_lost = |line: &&str| match line.split_once('=') {
+        Some((option, "n")) => is_set(option),
+        _ => !has_line(line),
+    };
+    fragment.lines().filter(|line| line.starts_with("CONFIG_")).filter(is_lost).collect()
+}
+
+fn remove_links(modules: &Path, name: &str) -> Result<(), Error> {
+    for entry in fs::read_dir(modules).map_err(Error::file("read", modules))? {
+        let link = entry.map_err(Error::file("read", modules))?.path().join(name);
+        if link.is_symlink() {
+            fs::remove_file(&link).map_err(Error::file("remove", &link))?;
+        }
+    }
+    Ok(())
+}
+
+fn package_version(runner: &Runner, package: &'static str) -> Result<String, Error> {
+    let mut query = tool("dpkg-query");
+    query.args(["--show", "--showformat=${db:Status-Status} ${Version}", package]);
+    match runner.output(&mut query, "ask for a package's version") {
+        Ok(answer) => answer.strip_prefix("installed ").map(str::to_owned).ok_or(Error::MissingInput { package }),
+        Err(Error::Command { .. }) => Err(Error::MissingInput { package }),
+        Err(error) => Err(error),
+    }
+}
+
+fn first_line_of_version(runner: &Runner, program: &str) -> Result<String, Error> {
+    let mut command = tool(format!("{CROSS_COMPILE}{program}"));
+    let text = runner.output(command.arg("--version"), "ask for a compiler's version")?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_the_kernel_did_not_take_are_found() {
+        let fragment =
+            "# comment\nCONFIG_SMP=y\nCONFIG_NR_CPUS=64\nCONFIG_VT=n\nCONFIG_INPUT=n\nCONFIG_GONE=y\nCONFIG_T=m\n";
+        let configuration = "CONFIG_SMP=y\nCONFIG_NR_CPUS=640\n# CONFIG_VT is not set\nCONFIG_INPUT=y\nCONFIG_T=m\n";
+        assert_eq!(lost_options(fragment, configuration), ["CONFIG_NR_CPUS=64", "CONFIG_INPUT=n", "CONFIG_GONE=y"]);
+    }
+
+    #[test]
+    fn the_fragment_has_one_line_for_each_option() {
+        let mut names: Vec<&str> =
+            FRAGMENT.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+        let count = names.len();
+        assert!(count > 50 && names.iter().all(|name| name.starts_with("CONFIG_")));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}
