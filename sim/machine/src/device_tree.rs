@@ -12,6 +12,7 @@ use std::ops::Range;
 use vm_fdt::{FdtWriter, FdtWriterNode};
 
 use crate::board::{Board, LevelBoard};
+use crate::loader::MEMORY_BASE;
 
 /// What every hart implements, in canonical order: single letters, then multi-letter names as the
 /// RISC-V ISA manual sorts them (Z-names by their category letter, then S-names).
@@ -25,7 +26,6 @@ pub const EXTENSIONS: &[&str] =
 /// Slots of the virtio-mmio window that the machine has.
 pub const VIRTIO_SLOTS_MAX: usize = 8;
 
-const MEMORY_BASE: u64 = 0x8000_0000;
 const FINISHER: (u64, u64) = (0x10_0000, 0x1000);
 const PLIC: (u64, u64) = (0x0c00_0000, 0x60_0000);
 const UART: (u64, u64) = (0x1000_0000, 0x100);

@@ -1,5 +1,7 @@
 //! Symbols of a guest program by address: which function a program counter is in.
 
+mod kallsyms;
+
 use std::path::{Path, PathBuf};
 
 use object::read::elf::ElfFile64;
@@ -40,6 +42,14 @@ struct Candidate {
     /// Of several at one address the greatest is kept: a function before a label, a global
     /// before a weak before a local symbol.
     rank: u8,
+}
+
+/// What a file has, in any order.
+#[derive(Debug, Default)]
+struct Symbols {
+    text: Vec<Candidate>,
+    /// Addresses that no function before them reaches.
+    limits: Vec<u64>,
 }
 
 impl SymbolTable {
@@ -92,10 +102,12 @@ impl SymbolTable {
         for symbol in file.symbols() {
             let function = symbol.kind() == SymbolKind::Text;
             let label = symbol.kind() == SymbolKind::Unknown || symbol.kind() == SymbolKind::Label;
+            // A label at a section's end is in no section, whatever the linker says.
             let in_text = symbol
                 .section_index()
                 .and_then(|index| file.section_by_index(index).ok())
-                .is_some_and(|section| section.kind() == SectionKind::Text);
+                .filter(|section| section.kind() == SectionKind::Text)
+                .is_some_and(|section| symbol.address().wrapping_sub(section.address()) < section.size());
             let Ok(name) = symbol.name() else { continue };
             if !(function || label) || !in_text || !is_function_name(name) {
                 continue;
@@ -108,7 +120,7 @@ impl SymbolTable {
             let rank = binding + if function { 3 } else { 0 };
             text.push(Candidate { address: symbol.address(), name: name.to_owned(), rank });
         }
-        Self::choose(text, limits).ok_or_else(|| SymbolsError::Empty { path: path.to_owned() })
+        Self::choose(Symbols { text, limits }).ok_or_else(|| SymbolsError::Empty { path: path.to_owned() })
     }
 
     /// From the text that `nm -n` makes of a kernel; `path` is for errors.
@@ -117,35 +129,27 @@ impl SymbolTable {
     /// [`SymbolsError::Line`] for a line that is not an address, a type and a name;
     /// [`SymbolsError::Empty`] where no line is a text symbol.
     pub fn from_system_map(map: &str, path: &Path) -> Result<Self, SymbolsError> {
-        let mut text = Vec::new();
-        let mut limits = Vec::new();
+        let mut symbols = Symbols::default();
         for (index, line) in map.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let symbol = system_map_line(line).ok_or_else(|| SymbolsError::Line {
+            let (address, kind, name) = system_map_line(line).ok_or_else(|| SymbolsError::Line {
                 path: path.to_owned(),
                 line: index + 1,
                 text: line.chars().take(80).collect(),
             })?;
-            let (address, kind, name) = symbol;
-            let rank = match kind {
-                'T' => 2,
-                'W' | 'w' => 1,
-                't' => 0,
-                // An absolute or undefined symbol is no place in memory.
-                'A' | 'a' | 'U' => continue,
-                _ => {
-                    limits.push(address);
-                    continue;
-                }
-            };
-            if is_function_name(name) {
-                text.push(Candidate { address, name: name.to_owned(), rank });
-            }
+            classify(&mut symbols, address, kind, name);
         }
-        Self::choose(text, limits).ok_or_else(|| SymbolsError::Empty { path: path.to_owned() })
+        Self::choose(symbols).ok_or_else(|| SymbolsError::Empty { path: path.to_owned() })
+    }
+
+    /// From the symbol table that a Linux kernel of 6.4 or later carries for itself, in the bytes
+    /// of its unpacked Image. None where there is no such table.
+    pub fn from_kallsyms(image: &[u8]) -> Option<Self> {
+        Self::choose(kallsyms::read(image)?)
     }
 
     /// One symbol for each address, each ending where the next one starts or at the next limit.
-    fn choose(mut text: Vec<Candidate>, mut limits: Vec<u64>) -> Option<Self> {
+    fn choose(symbols: Symbols) -> Option<Self> {
+        let Symbols { mut text, mut limits } = symbols;
         text.sort_by(|a, b| (a.address, b.rank, &a.name).cmp(&(b.address, a.rank, &b.name)));
         text.dedup_by_key(|candidate| candidate.address);
         limits.sort_unstable();
@@ -163,10 +167,30 @@ impl SymbolTable {
     }
 }
 
-/// Leaves out the assembler's local labels and the mapping symbols that mark code and data
+/// Labels that a Linux linker script puts behind text, where there is none.
+const TEXT_ENDS: &[&str] = &["_etext", "_einittext"];
+
+/// Sorts in a symbol with a type letter of `nm`.
+fn classify(symbols: &mut Symbols, address: u64, kind: char, name: &str) {
+    let rank = match kind {
+        'T' => 2,
+        'W' | 'w' => 1,
+        't' => 0,
+        // An absolute or undefined symbol is no place in memory.
+        'A' | 'a' | 'U' => return,
+        _ => return symbols.limits.push(address),
+    };
+    if TEXT_ENDS.contains(&name) {
+        symbols.limits.push(address);
+    } else if is_function_name(name) {
+        symbols.text.push(Candidate { address, name: name.to_owned(), rank });
+    }
+}
+
+/// Leaves out the assembler's local labels, which Linux may prefix, and the mapping symbols that mark code and data
 /// (`$x`, `$d`; RISC-V ELF psABI).
 fn is_function_name(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('$') && !name.starts_with(".L")
+    !name.is_empty() && !name.starts_with('$') && !name.contains(".L")
 }
 
 fn system_map_line(line: &str) -> Option<(u64, char, &str)> {
@@ -232,6 +256,95 @@ ffffffff80000300 t in_init_text
         }
     }
 
+    /// An ELF file with 256 bytes of text at 0x8000_0000, 16 of data behind it, and these symbols:
+    /// name, address, type and binding, section (1 text, 2 data).
+    fn elf(symbols: &[(&str, u64, u8, u16)]) -> Vec<u8> {
+        let (mut names, mut table) = (vec![0], vec![0; 24]);
+        for &(name, address, info, section) in symbols {
+            table.extend((names.len() as u32).to_le_bytes());
+            table.extend([info, 0]);
+            table.extend(section.to_le_bytes());
+            table.extend(address.to_le_bytes());
+            table.extend(0u64.to_le_bytes());
+            names.extend(name.as_bytes());
+            names.push(0);
+        }
+        let mut file = vec![0; 64];
+        file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        // Type, machine, version; then, from byte 52, the sizes and counts of the tables.
+        file[16..24].copy_from_slice(&[2, 0, 243, 0, 1, 0, 0, 0]);
+        file[52..64].copy_from_slice(&[64, 0, 56, 0, 0, 0, 64, 0, 5, 0, 4, 0]);
+        let table_at = file.len() as u64;
+        file.extend(&table);
+        let names_at = file.len() as u64;
+        file.extend(&names);
+        file.resize(file.len().next_multiple_of(8), 0);
+        let sections_at = file.len() as u64;
+        file[40..48].copy_from_slice(&sections_at.to_le_bytes());
+        // Name, type, flags, address, offset, size, link, information, alignment, entry size.
+        for [kind, flags, address, offset, size, link, entry] in [
+            [0, 0, 0, 0, 0, 0, 0],
+            [1, 6, 0x8000_0000, 0, 0x100, 0, 0],
+            [1, 3, 0x8000_0100, 0, 0x10, 0, 0],
+            [2, 0, 0, table_at, table.len() as u64, 4, 24],
+            [3, 0, 0, names_at, names.len() as u64, 0, 0],
+        ] {
+            file.extend(0u32.to_le_bytes());
+            file.extend((kind as u32).to_le_bytes());
+            file.extend([flags, address, offset, size].map(u64::to_le_bytes).concat());
+            file.extend((link as u32).to_le_bytes());
+            file.extend(1u32.to_le_bytes());
+            file.extend([8, entry].map(u64::to_le_bytes).concat());
+        }
+        file
+    }
+
+    const LABEL: u8 = 0;
+    const OBJECT: u8 = 1;
+    const FUNCTION: u8 = 2;
+    const GLOBAL: u8 = 1 << 4;
+    const WEAK: u8 = 2 << 4;
+
+    #[test]
+    fn an_elf_file_names_functions_before_labels_and_global_before_local() {
+        let file = elf(&[
+            ("label", 0x8000_0000, GLOBAL | LABEL, 1),
+            ("local", 0x8000_0000, FUNCTION, 1),
+            ("weak", 0x8000_0010, WEAK | FUNCTION, 1),
+            ("other_local", 0x8000_0010, FUNCTION, 1),
+            ("global_b", 0x8000_0020, GLOBAL | FUNCTION, 1),
+            ("global_a", 0x8000_0020, GLOBAL | FUNCTION, 1),
+            ("weak_too", 0x8000_0020, WEAK | FUNCTION, 1),
+            ("$x", 0x8000_0030, LABEL, 1),
+            (".L1", 0x8000_0030, LABEL, 1),
+            ("table_in_text", 0x8000_0030, OBJECT, 1),
+            ("only_a_label", 0x8000_0080, LABEL, 1),
+            ("end_of_text", 0x8000_0100, GLOBAL | LABEL, 1),
+            ("data", 0x8000_0100, GLOBAL | OBJECT, 2),
+            ("label_in_data", 0x8000_0108, GLOBAL | LABEL, 2),
+            ("elsewhere", 0x8000_0090, GLOBAL | LABEL, 0),
+        ]);
+        let symbols = SymbolTable::from_elf(&file, Path::new("vmlinux")).expect("symbols");
+        for (address, expected) in [
+            (0x7fff_ffff, None),
+            (0x8000_0004, Some(("local", 4))),
+            (0x8000_0010, Some(("weak", 0))),
+            (0x8000_0034, Some(("global_a", 0x14))),
+            (0x8000_00ff, Some(("only_a_label", 0x7f))),
+            (0x8000_0100, None),
+            (0x8000_0108, None),
+        ] {
+            assert_eq!(symbols.lookup(address), expected, "{address:#x}");
+        }
+        assert_eq!(symbols.len(), 4);
+    }
+
+    #[test]
+    fn a_stripped_elf_file_has_no_symbols() {
+        let error = SymbolTable::from_elf(&elf(&[]), Path::new("vmlinux")).expect_err("stripped");
+        insta::assert_snapshot!(error, @"vmlinux: there is no text symbol in it");
+    }
+
     #[test]
     fn what_has_no_symbols_says_so() {
         let mut lines = String::new();
@@ -259,6 +372,21 @@ ffffffff80000300 t in_init_text
         }
 
         #[test]
+        fn a_mutated_elf_file_is_answered(
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut file = elf(&[("f", 0x8000_0000, FUNCTION, 1), ("g", 0x8000_0040, FUNCTION, 1)]);
+            for (at, value) in changes {
+                let at = at.index(file.len());
+                file[at] = value;
+            }
+            let _ = SymbolTable::from_elf(&file, Path::new("vmlinux"));
+            file.truncate(cut.index(file.len()));
+            let _ = SymbolTable::from_elf(&file, Path::new("vmlinux"));
+        }
+
+        #[test]
         fn each_lookup_agrees_with_a_walk(
             addresses in proptest::collection::vec(0u64..64, 1..12),
             limits in proptest::collection::vec(0u64..64, 0..4),
@@ -269,7 +397,7 @@ ffffffff80000300 t in_init_text
                 .enumerate()
                 .map(|(index, &address)| Candidate { address, name: format!("f{index}"), rank: 0 })
                 .collect();
-            let symbols = SymbolTable::choose(text, limits.clone()).expect("symbols");
+            let symbols = SymbolTable::choose(Symbols { text, limits: limits.clone() }).expect("symbols");
             let start = addresses.iter().copied().filter(|&address| address <= at).max();
             let cut = |start| limits.iter().any(|&limit| limit > start && limit <= at);
             let expected = start.filter(|&start| !cut(start)).map(|start| {

@@ -2,6 +2,7 @@
 //! EFI stub.
 
 use super::{FileError, Kernel, MEMORY_BASE, Memory};
+use crate::symbols::SymbolTable;
 
 const HEADER_BYTES: u64 = 64;
 const TEXT_OFFSET: usize = 8;
@@ -68,7 +69,7 @@ pub(super) fn load(memory: &Memory<'_>, bytes: &[u8]) -> Result<Kernel, FileErro
     // Old kernels give no size.
     let range = memory.range("kernel", start, image_size.max(actual_bytes))?;
     memory.write(start, bytes)?;
-    Ok(Kernel { entry: start, range, symbols: None })
+    Ok(Kernel { entry: start, range, symbols: SymbolTable::from_kallsyms(bytes) })
 }
 
 fn truncated(header: &'static str, expected_bytes: u64, actual_bytes: u64) -> FileError {
