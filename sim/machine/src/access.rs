@@ -12,7 +12,8 @@ impl Machine {
     #[inline(never)]
     pub(crate) fn load_slowly(&mut self, hart: usize, address: u64, size_bytes: u64) -> Result<u64, Fault> {
         if crosses_line(address, size_bytes) {
-            self.place(hart, address.wrapping_add(size_bytes - 1), Access::Load)?;
+            self.place(hart, address, Access::Load)?;
+            self.place(hart, second_line(address, size_bytes), Access::Load)?;
             let mut value = 0;
             for index in 0..size_bytes {
                 value |= self.load_slowly(hart, address.wrapping_add(index), 1)? << (8 * index);
@@ -30,9 +31,9 @@ impl Machine {
     #[inline(never)]
     pub(crate) fn store_slowly(&mut self, hart: usize, address: u64, size_bytes: u64, value: u64) -> Result<(), Fault> {
         if crosses_line(address, size_bytes) {
-            // Both ends must be writable before a byte of it is written.
+            // Both lines must be writable before a byte of either is written.
             self.place(hart, address, Access::Store)?;
-            self.place(hart, address.wrapping_add(size_bytes - 1), Access::Store)?;
+            self.place(hart, second_line(address, size_bytes), Access::Store)?;
             for index in 0..size_bytes {
                 self.store_slowly(hart, address.wrapping_add(index), 1, value >> (8 * index))?;
             }
@@ -164,4 +165,10 @@ impl Machine {
 
 fn crosses_line(address: u64, size_bytes: u64) -> bool {
     address % LINE_BYTES + size_bytes > LINE_BYTES
+}
+
+/// Where the second part of an access that crosses a line begins: the address that a fault of that part reports
+/// (privileged specification, "Supervisor Trap Value Register").
+fn second_line(address: u64, size_bytes: u64) -> u64 {
+    address.wrapping_add(size_bytes - 1) & !(LINE_BYTES - 1)
 }
