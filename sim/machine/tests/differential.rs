@@ -1,0 +1,79 @@
+//! Differential test: seeded programs run on Concord and on `qemu-system-riscv64`, and must end in the same registers,
+//! flags, memory and traps.
+//!
+//! `CONCORD_DIFFERENTIAL_PROGRAMS` sets the number of programs of each variant and `CONCORD_DIFFERENTIAL_SEED` the
+//! first seed.
+
+mod support;
+
+use concord_machine::Gear;
+use std::path::Path;
+use support::compare::{Name, assert_equal};
+use support::generator::Variant;
+use support::harness::Paging;
+use support::machines::{run_concord, run_qemu};
+
+const ITEMS: usize = 1000;
+/// Programs in one image.
+const BATCH: u64 = 100;
+
+fn number(variable: &str, default: u64) -> u64 {
+    match std::env::var(variable) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")),
+        Err(_) => default,
+    }
+}
+
+fn qemu(elf: &Path, _programs: usize) -> Vec<String> {
+    run_qemu(elf)
+}
+
+fn batches(paging: Paging, is_user: bool, subject: &dyn Fn(&Path, usize) -> Vec<String>) {
+    let variant = Variant { paging, is_user };
+    let first = number("CONCORD_DIFFERENTIAL_SEED", 1);
+    let seeds: Vec<u64> = (first..first + number("CONCORD_DIFFERENTIAL_PROGRAMS", BATCH)).collect();
+    for batch in seeds.chunks(BATCH as usize) {
+        let names: Vec<Name> = batch.iter().map(|&seed| Name { seed, variant, items: ITEMS }).collect();
+        assert_equal(&names, &qemu, subject);
+    }
+}
+
+fn functional(elf: &Path, programs: usize) -> Vec<String> {
+    run_concord(elf, Gear::Functional, programs)
+}
+
+#[test]
+fn supervisor_without_translation() {
+    batches(Paging::Bare, false, &functional);
+}
+
+#[test]
+fn user_without_translation() {
+    batches(Paging::Bare, true, &functional);
+}
+
+#[test]
+fn supervisor_under_sv39() {
+    batches(Paging::Sv39, false, &functional);
+}
+
+#[test]
+fn user_under_sv39() {
+    batches(Paging::Sv39, true, &functional);
+}
+
+#[test]
+fn supervisor_under_sv48() {
+    batches(Paging::Sv48, false, &functional);
+}
+
+#[test]
+fn user_under_sv48() {
+    batches(Paging::Sv48, true, &functional);
+}
+
+/// The cache model changes time, and nothing that a lone hart can see but time.
+#[test]
+fn supervisor_under_sv39_in_the_timed_gear() {
+    batches(Paging::Sv39, false, &|elf, programs| run_concord(elf, Gear::Timed, programs));
+}

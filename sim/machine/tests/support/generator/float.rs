@@ -1,0 +1,67 @@
+//! F and D: arithmetic with every rounding mode, conversions, moves, comparisons.
+
+use super::Generator;
+use crate::support::assembler::{OP_FP, r_type};
+
+const FMADD_FAMILY: [u32; 4] = [0x43, 0x47, 0x4b, 0x4f];
+
+/// A rounding mode: mostly valid and static or dynamic, rarely a reserved one.
+fn rounding_mode(generator: &mut Generator) -> u32 {
+    if generator.random.one_in(60) {
+        generator.random.pick(&[5, 6])
+    } else {
+        generator.random.pick(&[0, 0, 1, 2, 3, 4, 7, 7, 7])
+    }
+}
+
+pub fn encode(generator: &mut Generator) -> u32 {
+    let format = generator.random.below(2) as u32;
+    let rm = rounding_mode(generator);
+    let random = &mut generator.random;
+    let (rd, rs1, rs2) = (random.below(32) as u32, random.below(32) as u32, random.below(32) as u32);
+    let op_fp = |funct5: u32, rd, rm, rs1, rs2| r_type(OP_FP, rd, rm, rs1, rs2, funct5 << 2 | format);
+    match random.below(16) {
+        0..=4 => op_fp(random.pick(&[0, 1, 2, 3]), rd, rm, rs1, rs2),
+        5 => op_fp(0x0b, rd, rm, rs1, 0),
+        6..=7 => {
+            let opcode = random.pick(&FMADD_FAMILY);
+            r_type(opcode, rd, rm, rs1, rs2, (random.below(32) as u32) << 2 | format)
+        }
+        8 => op_fp(0x04, rd, random.below(3) as u32, rs1, rs2),
+        9 => op_fp(0x05, rd, random.below(2) as u32, rs1, rs2),
+        10 => op_fp(0x08, rd, rm, rs1, 1 - format),
+        11 => {
+            let funct3 = random.below(3) as u32;
+            op_fp(0x14, generator.destination(), funct3, rs1, rs2)
+        }
+        12 => {
+            let kind = random.below(4) as u32;
+            op_fp(0x18, generator.destination(), rm, rs1, kind)
+        }
+        13 => op_fp(0x1a, rd, rm, rs1, random.below(4) as u32),
+        14 => {
+            let funct3 = random.below(2) as u32;
+            op_fp(0x1c, generator.destination(), funct3, rs1, 0)
+        }
+        _ => op_fp(0x1e, rd, 0, rs1, 0),
+    }
+}
+
+pub fn operation(generator: &mut Generator) {
+    let instruction = encode(generator);
+    generator.code.push(instruction);
+}
+
+/// Any bits in a floating-point opcode, or a valid instruction with one bit turned. The destination may turn out to be
+/// an integer register, so it is one that the program can lose.
+pub fn any_encoding(generator: &mut Generator) {
+    let word = if generator.random.one_in(2) {
+        let opcode = generator.random.pick(&[0x43, 0x47, 0x4b, 0x4f, OP_FP, OP_FP, OP_FP, OP_FP]);
+        generator.random.next() as u32 & !0x7f | opcode
+    } else {
+        let flipped = 1 << (12 + generator.random.below(20));
+        encode(generator) ^ flipped
+    };
+    let rd = generator.destination();
+    generator.code.push(word & !(31 << 7) | rd << 7);
+}
