@@ -42,7 +42,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A host program ran and failed.
-    #[error("{program} failed ({status}) to {purpose}: {last_line}; everything it said is in {log}", log = log.display())]
+    #[error("{program} failed ({status}) to {purpose}: {telling_line}; everything it said is in {log}", log = log.display())]
     Command {
         /// The program.
         program: String,
@@ -50,8 +50,8 @@ pub enum Error {
         status: std::process::ExitStatus,
         /// What it was to do, as a verb.
         purpose: String,
-        /// The last line it wrote.
-        last_line: String,
+        /// The first error it reported, or else its last line.
+        telling_line: String,
         /// The file with its whole output.
         log: PathBuf,
     },

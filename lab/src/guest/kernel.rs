@@ -3,7 +3,7 @@
 use super::cache::Staging;
 use super::digest::Inputs;
 use super::error::Error;
-use super::process::{Runner, tool};
+use super::process::{Runner, system_path, tool};
 use super::{Artifacts, Kitchen, Recipe};
 use std::fs;
 use std::path::Path;
@@ -104,6 +104,7 @@ fn make(source: &Path, build: &Path) -> std::process::Command {
     command.arg("make").arg("-C").arg(source).arg(format!("O={}", build.display()));
     command.args(["ARCH=riscv", &format!("CROSS_COMPILE={CROSS_COMPILE}")]);
     command
+        .env("PATH", system_path())
         .env("KBUILD_BUILD_TIMESTAMP", "Thu Jan 1 00:00:00 UTC 2026")
         .env("KBUILD_BUILD_USER", "concord")
         .env("KBUILD_BUILD_HOST", "concord")

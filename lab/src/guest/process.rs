@@ -1,4 +1,4 @@
-//! Runs the host's programs: output into a log, the last line into the error, every line to the progress.
+//! Runs the host's programs: output into a log, the most telling line into the error, every line to the progress.
 
 use super::error::Error;
 use super::progress::Progress;
@@ -41,20 +41,23 @@ impl<'a> Runner<'a> {
         command.stdout(Stdio::null()).stderr(Stdio::null());
 
         let mut log = File::options().append(true).open(&self.log_path).map_err(Error::file("open", &self.log_path))?;
-        let mut last_line = String::from("it said nothing");
+        let mut telling_line = String::from("it said nothing");
         let mut failed_write = writeln!(log, "$ {command:?}").err();
         for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
             failed_write = failed_write.or(log.write_all(&line).and_then(|()| log.write_all(b"\n")).err());
             let text = String::from_utf8_lossy(&line).trim().to_owned();
             if !text.is_empty() {
                 self.progress.detail(&text);
-                last_line = text;
+                // The first error causes the others; without one, the last word is the best there is.
+                if !is_error(&telling_line) {
+                    telling_line = text;
+                }
             }
         }
         let status = child.wait().map_err(|source| Error::Start { program: program.clone(), source })?;
         if !status.success() {
             let (purpose, log) = (purpose.to_owned(), self.log_path.clone());
-            return Err(Error::Command { program, status, purpose, last_line, log });
+            return Err(Error::Command { program, status, purpose, telling_line, log });
         }
         match failed_write {
             Some(source) => Err(Error::File { action: "write", path: self.log_path.clone(), source }),
@@ -75,9 +78,11 @@ impl<'a> Runner<'a> {
             .map_err(Error::file("write", &self.log_path))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            let last_line = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned();
+            let is_word = |line: &&str| !line.trim().is_empty();
+            let telling_line = said.lines().find(|line| is_error(line)).or_else(|| said.lines().rfind(is_word));
+            let telling_line = telling_line.unwrap_or("it said nothing").to_owned();
             let (purpose, log) = (purpose.to_owned(), self.log_path.clone());
-            return Err(Error::Command { program, status: output.status, purpose, last_line, log });
+            return Err(Error::Command { program, status: output.status, purpose, telling_line, log });
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
@@ -101,8 +106,20 @@ pub fn system_path() -> std::ffi::OsString {
     path
 }
 
+/// The program that does the work: of `nice` and `flock`, the one they start.
 fn name_of(command: &Command) -> String {
-    command.get_program().to_string_lossy().into_owned()
+    let before = match command.get_program().to_str() {
+        Some("nice") => Some(0),
+        Some("flock") => Some(1),
+        _ => None,
+    };
+    let started = before.and_then(|index| command.get_args().nth(index));
+    started.unwrap_or(command.get_program()).to_string_lossy().into_owned()
+}
+
+/// Whether a tool reports an error with this line: compilers, make and linkers write `error:`, apt begins with `E:`.
+fn is_error(line: &str) -> bool {
+    line.starts_with("E: ") || line.contains("error: ")
 }
 
 #[cfg(test)]
@@ -123,6 +140,19 @@ mod tests {
         assert!(error.starts_with("sh failed (exit status: 3) to test failures: second; "), "{error}");
         let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
         assert!(log.ends_with("first\nsecond\n"), "{log}");
+    }
+
+    #[test]
+    fn the_first_error_is_what_a_failure_carries() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = tool("nice");
+        command.args(["sh", "-c", "echo one; echo 'a.c:1: error: no b'; echo 'make: error: two'; exit 2"]);
+        let error = runner(&folder).run(&mut command, "test").unwrap_err().to_string();
+        assert!(error.starts_with("sh failed (exit status: 2) to test: a.c:1: error: no b; "), "{error}");
+        let mut command = tool("sh");
+        command.args(["-c", "echo 'E: no network' >&2; echo last >&2; exit 1"]);
+        let error = runner(&folder).output(&mut command, "test").unwrap_err().to_string();
+        assert!(error.starts_with("sh failed (exit status: 1) to test: E: no network; "), "{error}");
     }
 
     #[test]
