@@ -130,11 +130,13 @@ fn a_packed_kernel_is_the_kernel() {
     let expected = kernel(&plain).expect("loads");
     let mut with_length = gzip(&plain);
     with_length.extend(0x3000u32.to_le_bytes());
+    let mut zstd_with_length = zstd::encode_all(plain.as_slice(), 1).expect("packed");
+    zstd_with_length.extend(0x3000u32.to_le_bytes());
     for packed in [
         gzip(&plain),
         zstd::encode_all(plain.as_slice(), 1).expect("packed"),
         zboot(&with_length),
-        zboot(&zstd::encode_all(plain.as_slice(), 1).expect("packed")),
+        zboot(&zstd_with_length),
     ] {
         let memory = memory();
         let loaded = load_kernel(&memory, Path::new("Image.gz"), &packed).expect("loads");
