@@ -2,6 +2,7 @@
 
 use super::Generator;
 use crate::support::assembler::{AUIPC, LUI, OP, OP_32, OP_IMM, OP_IMM_32, i_type, r_type, u_type};
+use crate::support::harness::CONTEXT_REGISTER;
 
 /// OP: funct7 and funct3.
 const REGISTER: [(u32, u32); 32] = [
@@ -87,8 +88,26 @@ const UNARY: [(u32, u32, u32); 11] = [
     (OP_32, 0x080, 4),
 ];
 
-/// A valid instruction. SLTI to x0 is not among them: it is the space of custom hints, and the machine takes some.
+/// What both machines can be asked to agree on. SLTI to x0 is the space of custom hints, of which the machine takes
+/// some. CTZW of a register whose low half alone is zero is more than 32 in QEMU 7.2, against the specification: it
+/// gets the harness's context, a number that is not such.
+fn sanitize(word: u32) -> u32 {
+    const CTZW: u32 = 0x6010_101b;
+    if word & 0x7fff == 0x2013 {
+        word | 1 << 7
+    } else if word & 0xfff0_707f == CTZW {
+        word & !(31 << 15) | CONTEXT_REGISTER << 15
+    } else {
+        word
+    }
+}
+
+/// A valid instruction.
 pub fn encode(generator: &mut Generator) -> u32 {
+    sanitize(encode_any(generator))
+}
+
+fn encode_any(generator: &mut Generator) -> u32 {
     let (rd, rs1, rs2) = (generator.destination(), generator.source(), generator.source());
     let random = &mut generator.random;
     match random.below(16) {
@@ -106,7 +125,6 @@ pub fn encode(generator: &mut Generator) -> u32 {
         }
         8..=9 => {
             let funct3 = random.pick(&[0, 2, 3, 4, 6, 7]);
-            let rd = if funct3 == 2 && rd == 0 { 1 } else { rd };
             i_type(OP_IMM, rd, funct3, rs1, random.next() as i64)
         }
         10 => i_type(OP_IMM_32, rd, 0, rs1, random.next() as i64),
@@ -143,7 +161,5 @@ pub fn any_encoding(generator: &mut Generator) {
         let flipped = 1 << (12 + generator.random.below(20));
         encode(generator) ^ flipped
     };
-    let is_hint = word & 0x707f == 0x2013 && rd == 0;
-    let rd = if is_hint { 1 } else { rd };
-    generator.code.push(word & !(31 << 7) | rd << 7);
+    generator.code.push(sanitize(word & !(31 << 7) | rd << 7));
 }
