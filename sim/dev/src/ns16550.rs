@@ -398,5 +398,6 @@ mod tests {
         assert_eq!(uart.drain_output().count(), 0);
         uart.write(MCR, 0);
         assert_eq!(uart.read(0), b'y');
+        assert_eq!(uart.statistics.received_bytes, 2);
     }
 }

@@ -264,6 +264,10 @@ mod tests {
         assert_eq!(plic.read(claim_register(1)), 10);
         assert_eq!(plic.external_interrupt_harts(), 0);
         assert_eq!(plic.read(claim_register(3)), 0, "one hart gets it");
+        plic.set_level(11, true);
+        assert_eq!(plic.read(PENDING_BASE), 1 << 11, "10 is in service");
+        plic.set_level(11, false);
+        assert_eq!(plic.read(claim_register(3)), 11);
         plic.write(claim_register(1), 10);
         assert_eq!(plic.external_interrupt_harts(), 0b11, "still high");
         assert_eq!(plic.read(claim_register(3)), 10);

@@ -332,13 +332,15 @@ fn broken_chains_need_a_reset() {
     let outside = 0x4000_0000;
     type Break = fn(&mut Rig, u64);
     let breaks: [(&str, Break); 9] = [
+        // Both of these would be whole requests if what follows were left out.
         ("loop", |rig, _| {
             rig.queue.descriptor(&rig.board, 0, HEADER, 16, NEXT, 1);
-            rig.queue.descriptor(&rig.board, 1, HEADER, 16, NEXT, 0);
+            rig.queue.descriptor(&rig.board, 1, DATA, 512, NEXT | WRITE, 1);
             rig.queue.offer(&rig.board, 0);
         }),
         ("next outside the table", |rig, _| {
-            rig.queue.descriptor(&rig.board, 0, HEADER, 16, NEXT, 64);
+            rig.queue.descriptor(&rig.board, 0, HEADER, 16, NEXT, 1);
+            rig.queue.descriptor(&rig.board, 1, STATUS_BYTE, 1, NEXT | WRITE, 64);
             rig.queue.offer(&rig.board, 0);
         }),
         ("head outside the table", |rig, _| rig.queue.offer(&rig.board, 64)),

@@ -239,6 +239,18 @@ fn scripted_packets_arrive_at_their_cycle() {
 }
 
 #[test]
+fn of_two_arrivals_at_one_cycle_the_answer_is_first() {
+    let script = vec![ScriptedPacket { send_cycle: LATENCY, source_port: 1, destination_port: 2, payload: Vec::new() }];
+    let mut rig = Rig::new(script, VERSION_1);
+    rig.offer();
+    rig.offer();
+    rig.send(&arp_request(PEER_IPV4));
+    assert_eq!(rig.board.step(), 2 * LATENCY);
+    assert_eq!(rig.received().unwrap()[12..14], [8, 6]);
+    assert_eq!(rig.received().unwrap()[12..14], [8, 0]);
+}
+
+#[test]
 fn a_script_that_cannot_be_is_refused() {
     let packet =
         |send_cycle, size| ScriptedPacket { send_cycle, source_port: 1, destination_port: 1, payload: vec![0; size] };
@@ -286,6 +298,15 @@ fn a_buffer_too_small_for_its_frame_needs_a_reset() {
     rig.receive.submit(&mut rig.board, &[(DATA, 40, true)]);
     rig.send(&echo_request(b"x"));
     rig.board.step();
+    assert_ne!(rig.board.get(SLOT_NET, STATUS) & NEEDS_RESET, 0);
+    rig.send_after_failure();
+}
+
+#[test]
+fn a_frame_outside_memory_needs_a_reset() {
+    let mut rig = Rig::new(Vec::new(), VERSION_1);
+    let end = RAM_BASE + RAM_BYTES as u64;
+    rig.transmit.submit(&mut rig.board, &[(end - 30, 72, false)]);
     assert_ne!(rig.board.get(SLOT_NET, STATUS) & NEEDS_RESET, 0);
     rig.send_after_failure();
 }

@@ -91,8 +91,8 @@ fn step() -> impl Strategy<Value = Step> {
 /// Does the steps and tells what was seen.
 fn run(board: &mut Board, steps: &[Step]) -> Vec<String> {
     let mut seen = Vec::new();
+    board.mark();
     for step in steps {
-        board.mark();
         match step {
             Step::Read(address, size) => {
                 seen.push(format!("{:?}", board.bus.read(*address, *size, board.now)));

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::num::NonZeroU64;
+
 use common::*;
 use concord_dev::*;
 
@@ -13,6 +15,7 @@ fn through_bytes(state: &BusState) -> BusState {
 fn full(directory: &std::path::Path, mode: DiskMode) -> BusConfiguration {
     let mut configuration = configuration();
     configuration.disks = vec![disk(&image(directory, 64), mode, 1000)];
+    configuration.disks[0].latency.bandwidth_bytes_per_second = NonZeroU64::new(CYCLES_PER_SECOND);
     configuration.net = Some(NetConfiguration {
         latency_cycles: 700,
         script: vec![ScriptedPacket {
@@ -58,6 +61,8 @@ fn load(board: &mut Board, queues: &mut Queues) {
     }
     board.bus.console_input(b"typed before the snapshot");
     board.bus.console_write(b"not yet taken");
+    let memory = &board.memory;
+    board.bus.write(0x10_0000, 4, 0x2a_3333, board.now, memory).unwrap();
 }
 
 /// An ARP request for the peer, where `load` sends from.
@@ -75,7 +80,7 @@ fn prepare_arp(board: &Board) {
 
 /// Runs to the end, with more work in between, and tells all that can be seen.
 fn finish(board: &mut Board, queues: &mut Queues) -> Vec<String> {
-    let mut seen = Vec::new();
+    let mut seen = vec![format!("{:?}", board.bus.take_finish())];
     let mut rounds = 0;
     while board.bus.next_event_cycle() != u64::MAX {
         let cycle = board.step();
@@ -109,7 +114,6 @@ fn requests_in_flight_complete_the_same() {
         prepare_arp(&board);
         let mut queues = start(&mut board);
         load(&mut board, &mut queues);
-        board.bus.dma_writes();
         let mut reference =
             board.continued(Bus::restore(configuration.clone(), &through_bytes(&board.bus.save())).unwrap());
         let uncut = uncut.get_or_insert_with(|| {
@@ -118,7 +122,6 @@ fn requests_in_flight_complete_the_same() {
         });
         for _ in 0..cut {
             reference.step();
-            reference.bus.dma_writes();
         }
         let state = through_bytes(&reference.bus.save());
         assert_eq!(state, reference.bus.save());
@@ -160,11 +163,10 @@ fn an_overlay_is_restored_over_its_image() {
     block_header(&restored, HEADER, BLK_READ, 0);
     let parts = [(HEADER, 16, false), (DATA, 6 * 512, true), (STATUS_BYTE, 1, true)];
     queues.disk.submit(&mut restored, &parts);
-    restored.until(9000);
-    let expected = [[0xc0; 1024], [3; 1024], [0xc2; 1024]].concat();
-    let mut read = restored.peek(DATA, 6 * 512);
-    read[1024..2048].fill(3);
-    assert_eq!(read, expected);
+    restored.until(20_000);
+    let image = [[3; 512], [4; 512]].concat();
+    let expected = [&[0xc0; 1024][..], &image, &[0xc2; 1024]].concat();
+    assert!(restored.peek(DATA, 6 * 512) == expected);
 }
 
 fn error(configuration: BusConfiguration, state: &BusState) -> String {

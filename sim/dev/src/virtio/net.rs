@@ -198,9 +198,6 @@ impl VirtioDevice for Net {
         let ring = &mut rings[index];
         let mut interrupt = false;
         while let Some(chain) = ring.pop(dma)? {
-            if !chain.readable.in_memory(dma.memory) {
-                return Err(RingError::OutsideMemory);
-            }
             let (_, frame) = chain.readable.split(HEADER_BYTES as u64);
             let length_bytes = frame.length_bytes();
             if (FRAME_BYTES_MIN..=FRAME_BYTES_MAX).contains(&length_bytes) {
