@@ -1,4 +1,5 @@
-//! Whatever a guest does to the devices, they neither panic nor differ from run to run, and every write they make is logged.
+//! Whatever a guest does to the devices, they neither panic nor differ from run to run, and every write they
+//! make is logged.
 
 mod common;
 
