@@ -3,8 +3,11 @@
 use crate::board::BoardError;
 use crate::device_tree::DeviceTreeError;
 use crate::loader::LoadError;
+use crate::output::OutputError;
+use crate::snapshot::SnapshotError;
 use concord_dev::DeviceError;
 use concord_mem::ram::RamError;
+use std::path::PathBuf;
 
 /// Every error of this crate that a user's input or the host can cause.
 #[derive(Debug, thiserror::Error)]
@@ -19,4 +22,14 @@ pub enum MachineError {
     DeviceTree(#[from] DeviceTreeError),
     #[error(transparent)]
     Device(#[from] DeviceError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("{}: {error}", path.display())]
+    Snapshot { path: PathBuf, error: SnapshotError },
+    #[error("{}: no snapshot: the run ended before the event it was to be taken at", path.display())]
+    SnapshotEventNeverCame { path: PathBuf },
+    #[error("cannot print what the guest printed: {0}")]
+    Console(std::io::Error),
+    #[error("the state has no digest: {0}")]
+    Digest(String),
 }

@@ -13,11 +13,15 @@ pub mod hart;
 pub mod loader;
 pub mod machine;
 pub mod output;
+pub mod result;
+pub mod run;
 mod sbi;
+pub mod snapshot;
 pub mod statistics;
 pub mod symbols;
 mod system;
 pub mod timeline;
+mod trace;
 mod trap;
 
 pub use board::Board;

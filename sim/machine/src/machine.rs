@@ -13,6 +13,7 @@ use crate::hart::{Activity, Hart, INTERRUPT_TIMER};
 use crate::loader;
 use crate::statistics::Statistics;
 use crate::symbols::SymbolTable;
+use crate::trace::Trace;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
 use concord_dev::{Bus, DeviceKind, Finish};
@@ -55,11 +56,12 @@ pub struct Machine {
     /// For each hart, the clock value of its next turn; [`u64::MAX`] when it has none in sight.
     pub(crate) next_turns: Vec<u64>,
     /// The harts whose external interrupt line is up, as the interrupt controller last said.
-    external_interrupts: u64,
+    pub(crate) external_interrupts: u64,
     /// Instructions retired by all harts.
     pub(crate) instructions: u64,
     pub(crate) events: Vec<(usize, Event)>,
     pub(crate) end: Option<End>,
+    pub(crate) trace: Trace,
 }
 
 impl Machine {
@@ -86,7 +88,6 @@ impl Machine {
         machine.memory.note_loaded(loaded.device_tree_address, tree.len() as u64);
         machine.symbols = loaded.symbols;
         machine.start_hart(0, loaded.entry, loaded.device_tree_address, 0);
-        machine.update_next_turn(0, 0);
         Ok(machine)
     }
 
@@ -113,6 +114,7 @@ impl Machine {
             instructions: 0,
             events: Vec::new(),
             end: None,
+            trace: Trace::default(),
             configuration,
         })
     }
@@ -142,6 +144,23 @@ impl Machine {
             u64::MAX => self.harts.iter().map(|hart| hart.cycle).max().unwrap_or(0),
             clock => clock,
         }
+    }
+
+    /// The cycles until the next turn or event when every hart sleeps; 0 while one runs.
+    pub(crate) fn idle_gap_cycles(&self) -> u64 {
+        if self.harts.iter().any(|hart| hart.activity == Activity::Running) {
+            return 0;
+        }
+        let latest = self.harts.iter().map(|hart| hart.cycle).max().unwrap_or(0);
+        match self.next_hart().1.min(self.bus.next_event_cycle()) {
+            u64::MAX => u64::MAX,
+            next => next.saturating_sub(latest),
+        }
+    }
+
+    /// The kernel's symbols, from a file instead of from the kernel.
+    pub fn set_symbols(&mut self, symbols: SymbolTable) {
+        self.symbols = Some(symbols);
     }
 
     pub fn gear(&self) -> Gear {
@@ -201,14 +220,14 @@ impl Machine {
         let cycles_per_tick = self.cycles_per_tick;
         let state = &mut self.harts[hart];
         state.cycle = state.cycle.max(now);
+        if state.activity != Activity::Running {
+            self.account(hart);
+        }
+        let state = &mut self.harts[hart];
         match state.activity {
             Activity::Running => {}
-            Activity::Waiting => {
-                state.account();
-                state.activity = Activity::Running;
-            }
+            Activity::Waiting => state.activity = Activity::Running,
             Activity::Suspended { address, argument } => {
-                state.account();
                 let sie = state.sie;
                 state.start(hart, address, argument);
                 state.sie = sie;
@@ -224,6 +243,12 @@ impl Machine {
             limit = limit.min(timer);
         }
         state.limit = limit.max(state.cycle + 1);
+    }
+
+    /// Books a hart's cycles since it last did on what it was doing.
+    pub(crate) fn account(&mut self, hart: usize) {
+        self.trace.account(hart, &self.harts[hart]);
+        self.harts[hart].account();
     }
 
     /// Works out when a hart's next turn is, given that something may have happened to it at `now`.
@@ -324,7 +349,7 @@ impl Machine {
                 return self.end(End { exit: Exit::Failed, code: argument, hart: Some(hart) });
             }
             Hint::LockSpinBegin | Hint::LockAcquired | Hint::LockReleased => {
-                return self.statistics.lock(hart, hint, argument, &self.harts[hart]);
+                return self.statistics.lock(hart, hint, argument, &self.harts[hart], &mut self.trace);
             }
         };
         // Whoever waits for the event sees the machine right after it; a gear is changed between turns.
@@ -358,4 +383,3 @@ impl Machine {
         self.after_devices(now);
     }
 }
-impl Machine { pub fn drain(&mut self, mut f: impl FnMut(&[u8])) { let out: Vec<u8> = self.bus.console_output().collect(); if !out.is_empty() { f(&out) } if !self.events.is_empty() { self.take_events(); } } }

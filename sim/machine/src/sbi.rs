@@ -1,7 +1,7 @@
 //! The supervisor binary interface, answered by the machine itself (RISC-V SBI specification 2.0): base, time, IPI, remote
 //! fences, hart state management, system reset and the debug console. Every other extension is probed as absent.
 
-use crate::hart::{Activity, SSTATUS_SIE};
+use crate::hart::Activity;
 use crate::machine::{End, Machine};
 use concord_abi::exit::Exit;
 
@@ -136,8 +136,8 @@ impl Machine {
                 }
             }),
             1 => {
+                self.account(caller);
                 let state = &mut self.harts[caller];
-                state.account();
                 state.activity = Activity::Stopped;
                 state.limit = 0;
                 None
@@ -160,8 +160,8 @@ impl Machine {
             0x8000_0000 => Activity::Suspended { address, argument },
             _ => return Some(Err(Failure::InvalidParameter)),
         };
+        self.account(hart);
         let state = &mut self.harts[hart];
-        state.account();
         state.activity = activity;
         state.limit = 0;
         if kind == 0 { Some(Ok(0)) } else { None }
@@ -214,10 +214,10 @@ impl Machine {
     pub(crate) fn start_hart(&mut self, hart: usize, address: u64, argument: u64, now: u64) {
         let state = &mut self.harts[hart];
         state.cycle = state.cycle.max(now);
-        state.account();
-        state.start(hart, address, argument);
-        debug_assert_eq!(state.sstatus & SSTATUS_SIE, 0);
+        self.account(hart);
+        self.harts[hart].start(hart, address, argument);
         self.update_context(hart);
+        self.update_next_turn(hart, now);
     }
 }
 

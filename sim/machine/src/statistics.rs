@@ -2,6 +2,7 @@
 
 use crate::hart::{Activity, Hart, ModeCycles, Privilege};
 use crate::machine::Machine;
+use crate::trace::{Doing, Trace};
 use concord_abi::hint::Hint;
 use concord_mem::system::Counters;
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,16 @@ impl Statistics {
         }
     }
 
+    /// True when this counts for as many harts.
+    pub(crate) fn fits(&self, harts: usize) -> bool {
+        self.next_samples.len() == harts
+            && self.hart_locks.len() == harts
+            && self
+                .baseline
+                .as_ref()
+                .is_none_or(|baseline| baseline.modes.len() == harts && baseline.instructions.len() == harts)
+    }
+
     /// Samples the program counter of a hart that just ran, when it is time.
     #[inline]
     pub(crate) fn sample(&mut self, hart: usize, state: &Hart) {
@@ -88,7 +99,7 @@ impl Statistics {
     }
 
     /// A lock hint of a hart, which is just past it.
-    pub(crate) fn lock(&mut self, hart: usize, hint: Hint, lock: u64, state: &Hart) {
+    pub(crate) fn lock(&mut self, hart: usize, hint: Hint, lock: u64, state: &Hart, trace: &mut Trace) {
         let site = state.pc - 4;
         let now = state.cycle;
         let mine = &mut self.hart_locks[hart];
@@ -100,6 +111,7 @@ impl Statistics {
                 if let Some((_, since)) = mine.spinning.take_if(|(spun_on, _)| *spun_on == lock) {
                     counters.contended += 1;
                     counters.spin_cycles += now - since;
+                    trace.push(hart, Doing::Spinning { lock }, since, now);
                 }
                 if mine.held.len() < HELD_MAX {
                     mine.held.push((lock, site, now));
@@ -168,9 +180,11 @@ impl Machine {
                 idle_cycles: modes.idle_cycles.saturating_sub(before.idle_cycles),
             }
         });
-        let instructions = self.harts.iter().enumerate().map(|(index, hart)| {
-            hart.instructions - baseline.map_or(0, |baseline| baseline.instructions[index])
-        });
+        let instructions = self
+            .harts
+            .iter()
+            .enumerate()
+            .map(|(index, hart)| hart.instructions - baseline.map_or(0, |baseline| baseline.instructions[index]));
         Region {
             modes: modes.collect(),
             instructions: instructions.collect(),

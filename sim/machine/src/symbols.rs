@@ -2,6 +2,7 @@
 
 mod kallsyms;
 
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 use object::read::elf::ElfFile64;
@@ -21,12 +22,12 @@ pub enum SymbolsError {
 }
 
 /// Text symbols, ordered by address, one a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SymbolTable {
     entries: Vec<Entry>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     start: u64,
     /// First address that no longer belongs to the symbol.

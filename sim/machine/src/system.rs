@@ -91,9 +91,10 @@ impl Machine {
 
     fn wait_for_interrupt(&mut self, hart: usize) {
         let cycles_per_tick = self.cycles_per_tick;
-        let state = &mut self.harts[hart];
+        let state = &self.harts[hart];
         if state.pending_interrupts(cycles_per_tick) & state.sie == 0 {
-            state.account();
+            self.account(hart);
+            let state = &mut self.harts[hart];
             state.activity = Activity::Waiting;
             state.limit = 0;
         }

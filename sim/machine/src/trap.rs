@@ -8,8 +8,8 @@ use crate::machine::Machine;
 impl Machine {
     /// Raises an exception at `hart.pc`, or takes an interrupt there (`cause` with its top bit set).
     pub(crate) fn trap(&mut self, hart: usize, cause: u64, value: u64) {
+        self.account(hart);
         let state = &mut self.harts[hart];
-        state.account();
         state.scause = cause;
         state.stval = value;
         state.sepc = state.pc;
@@ -25,8 +25,8 @@ impl Machine {
 
     /// `sret`; the caller checked that the hart is in supervisor mode.
     pub(crate) fn supervisor_return(&mut self, hart: usize) {
+        self.account(hart);
         let state = &mut self.harts[hart];
-        state.account();
         let enabled = if state.sstatus & SSTATUS_SPIE != 0 { SSTATUS_SIE } else { 0 };
         state.privilege = if state.sstatus & SSTATUS_SPP != 0 { Privilege::Supervisor } else { Privilege::User };
         state.sstatus = state.sstatus & !(SSTATUS_SIE | SSTATUS_SPP) | SSTATUS_SPIE | enabled;

@@ -16,6 +16,14 @@ pub struct Geometry {
     pub ways: usize,
 }
 
+impl Geometry {
+    /// The way after `way`, around the set. (A remainder would cost more than the rest of a miss.)
+    #[inline]
+    fn after(self, way: u8) -> u8 {
+        if usize::from(way) + 1 == self.ways { 0 } else { way + 1 }
+    }
+}
+
 /// A line number, counted from the beginning of RAM. Below 2^30 (64 GiB).
 pub type Line = u32;
 
@@ -89,7 +97,7 @@ impl DataCache {
         let set = first / self.geometry.ways;
         let way = loop {
             let way = first + usize::from(self.hands[set]);
-            self.hands[set] = (self.hands[set] + 1) % self.geometry.ways as u8;
+            self.hands[set] = self.geometry.after(self.hands[set]);
             let tag = self.tags[way];
             let referenced =
                 self.slot(way).filter(|slot| tag != NO_LINE && table.holds(*slot, physical_line(tag >> 1)));
@@ -163,7 +171,7 @@ impl FetchCache {
         let hit = self.tags[first..first + self.geometry.ways].contains(&line);
         if !hit {
             let way = first + usize::from(self.hands[set]);
-            self.hands[set] = (self.hands[set] + 1) % self.geometry.ways as u8;
+            self.hands[set] = self.geometry.after(self.hands[set]);
             let victim = std::mem::replace(&mut self.tags[way], line);
             let recent = &mut self.recent[victim as usize & (RECENT - 1)];
             if *recent == victim {
@@ -231,8 +239,13 @@ impl SecondCache {
     pub fn access(&mut self, line: Line) -> Option<State> {
         let set = self.set(line);
         let way = set.iter().position(|tag| tag >> 2 == line && tag & 3 != 0)?;
-        set[..=way].rotate_right(1);
+        bring_forward(set, way);
         State::from_bits(set[0])
+    }
+
+    /// Sets the state of the line that was accessed last in its set.
+    pub fn set_recent_state(&mut self, line: Line, state: State) {
+        self.set(line)[0] = line << 2 | state as u32;
     }
 
     /// The state of `line`, without using it.
@@ -257,10 +270,20 @@ impl SecondCache {
         let set = self.set(line);
         let way = set.iter().position(|tag| *tag == 0).unwrap_or(set.len() - 1);
         let victim = set[way];
-        set[..=way].rotate_right(1);
+        bring_forward(set, way);
         set[0] = line << 2 | state as u32;
         State::from_bits(victim).map(|state| (victim >> 2, state == State::Modified))
     }
+}
+
+/// Moves the way with this index to the front. Sets are small: a loop beats a call.
+#[inline]
+fn bring_forward(set: &mut [u32], way: usize) {
+    let tag = set[way];
+    for index in (0..way).rev() {
+        set[index + 1] = set[index];
+    }
+    set[0] = tag;
 }
 
 #[cfg(test)]

@@ -357,8 +357,11 @@ impl MemorySystem {
     fn touch_second(&mut self, core: usize, line: Line, store: bool) -> State {
         self.charge(core, self.model.second_latency_cycles);
         match self.cores[core].second.access(line) {
-            Some(_) if store => {
-                self.make_modified(core, line);
+            Some(state) if store => {
+                if state == State::Shared {
+                    self.upgrade(core, line);
+                }
+                self.cores[core].second.set_recent_state(line, State::Modified);
                 State::Modified
             }
             Some(state) => state,
@@ -375,11 +378,16 @@ impl MemorySystem {
     /// Makes a line that this core's second level holds its own to modify.
     fn make_modified(&mut self, core: usize, line: Line) {
         if self.cores[core].second.state(line) == Some(State::Shared) {
-            self.cores[core].counters.upgrades += 1;
-            self.charge(core, self.model.upgrade_latency_cycles);
-            self.invalidate_others(core, line);
+            self.upgrade(core, line);
         }
         self.cores[core].second.set_state(line, State::Modified);
+    }
+
+    /// Takes a shared line away from the other cores.
+    fn upgrade(&mut self, core: usize, line: Line) {
+        self.cores[core].counters.upgrades += 1;
+        self.charge(core, self.model.upgrade_latency_cycles);
+        self.invalidate_others(core, line);
     }
 
     /// Takes a line away from every other core; true when one of them had modified it.

@@ -1,0 +1,338 @@
+//! A run: steps the machine until the guest ends it, a limit is reached, or nothing more can happen.
+
+use crate::configuration::Gear;
+use crate::error::MachineError;
+use crate::machine::{End, Event, Machine};
+use crate::trace::Tracer;
+use concord_abi::exit::Exit;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Turns between two looks at the host: typed input, progress, errors of disk images.
+const TURNS_PER_LOOK: u64 = 4096;
+/// An idle machine that a person sits at keeps to the wall clock from gaps of this length on.
+const PACED_GAP_CYCLES: u64 = 1_000_000;
+
+/// When to stop a guest that does not stop by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Instructions of all harts together.
+    pub instructions: Option<u64>,
+    /// The machine's clock.
+    pub cycles: Option<u64>,
+}
+
+/// When a snapshot is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotEvent {
+    /// At the first turn that begins at or after this clock value.
+    Cycle(u64),
+    /// At the first turn that begins after this many instructions of all harts together.
+    Instructions(u64),
+    /// Right after the marker hint with this argument.
+    Marker(u64),
+    /// Right after the region of interest begins.
+    RegionBegin,
+    /// Right after the guest switches to the timed gear.
+    GearTimed,
+}
+
+/// Not a description of a [`SnapshotEvent`].
+#[derive(Debug, thiserror::Error)]
+#[error("{text:?} is not an event: use cycle:N, instructions:N, marker:N, region or timed")]
+pub struct SnapshotEventError {
+    text: String,
+}
+
+impl FromStr for SnapshotEvent {
+    type Err = SnapshotEventError;
+
+    fn from_str(text: &str) -> Result<SnapshotEvent, SnapshotEventError> {
+        let error = || SnapshotEventError { text: text.to_owned() };
+        let Some((name, number)) = text.split_once(':') else {
+            return match text {
+                "region" => Ok(SnapshotEvent::RegionBegin),
+                "timed" => Ok(SnapshotEvent::GearTimed),
+                _ => Err(error()),
+            };
+        };
+        let number = number.parse().map_err(|_| error())?;
+        match name {
+            "cycle" => Ok(SnapshotEvent::Cycle(number)),
+            "instructions" => Ok(SnapshotEvent::Instructions(number)),
+            "marker" => Ok(SnapshotEvent::Marker(number)),
+            _ => Err(error()),
+        }
+    }
+}
+
+impl SnapshotEvent {
+    fn is(self, event: Event) -> bool {
+        match (self, event) {
+            (SnapshotEvent::Marker(wanted), Event::Marker(number)) => wanted == number,
+            (SnapshotEvent::RegionBegin, Event::RegionBegin) => true,
+            (SnapshotEvent::GearTimed, Event::Gear(Gear::Timed)) => true,
+            _ => false,
+        }
+    }
+
+    fn has_come(self, machine: &Machine) -> bool {
+        match self {
+            SnapshotEvent::Cycle(cycle) => machine.clock() >= cycle,
+            SnapshotEvent::Instructions(instructions) => machine.instructions() >= instructions,
+            _ => false,
+        }
+    }
+}
+
+/// What a run does besides running.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub limits: Limits,
+    /// Take a snapshot at this event, into this file; the run goes on.
+    pub snapshot: Option<(SnapshotEvent, PathBuf)>,
+    /// Write a timeline into this file.
+    pub timeline: Option<PathBuf>,
+}
+
+/// Whoever the guest's console is connected to.
+pub trait Host {
+    /// Passes on what the guest printed.
+    fn print(&mut self, bytes: &[u8]) -> std::io::Result<()>;
+    /// What was typed since the last call, after waiting for something for at most `wait`. `None` at the end of input.
+    fn input(&mut self, wait: Duration) -> Option<Vec<u8>>;
+    /// True when somebody may type.
+    fn is_interactive(&self) -> bool;
+    /// Called now and then.
+    fn progress(&mut self, machine: &Machine);
+    /// True when the person at the console wants the run to end.
+    fn wants_to_stop(&self) -> bool {
+        false
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub end: End,
+    /// One line that says more, where there is more to say.
+    pub message: Option<String>,
+}
+
+/// Runs the machine to its end.
+pub fn run(machine: &mut Machine, options: &Options, host: &mut dyn Host) -> Result<Outcome, MachineError> {
+    let mut runner = Runner::new(machine, options, host)?;
+    loop {
+        if let Some(outcome) = runner.turn(u64::MAX)? {
+            return runner.finish(outcome);
+        }
+    }
+}
+
+/// A run in progress; the debugger drives it turn by turn.
+pub(crate) struct Runner<'a> {
+    pub machine: &'a mut Machine,
+    options: &'a Options,
+    pub host: &'a mut dyn Host,
+    snapshot_is_due: bool,
+    tracer: Option<Tracer>,
+    turns: u64,
+    /// Nobody will type any more.
+    input_ended: bool,
+}
+
+impl<'a> Runner<'a> {
+    pub fn new(
+        machine: &'a mut Machine,
+        options: &'a Options,
+        host: &'a mut dyn Host,
+    ) -> Result<Runner<'a>, MachineError> {
+        if options.snapshot.is_some() {
+            // Known from the beginning, so that a disk that changes while the guest runs is not taken for the one it saw.
+            machine.bus.disk_digests()?;
+        }
+        let tracer = options.timeline.as_deref().map(Tracer::create).transpose()?;
+        machine.trace.set_enabled(tracer.is_some());
+        let input_ended = !host.is_interactive();
+        Ok(Runner {
+            machine,
+            options,
+            host,
+            snapshot_is_due: options.snapshot.is_some(),
+            tracer,
+            turns: 0,
+            input_ended,
+        })
+    }
+
+    /// Runs one turn; the outcome once there is one.
+    pub fn turn(&mut self, instructions_max: u64) -> Result<Option<Outcome>, MachineError> {
+        if let Some(outcome) = self.over()? {
+            return Ok(Some(outcome));
+        }
+        let left = match self.options.limits.instructions {
+            Some(limit) => instructions_max.min(limit - self.machine.instructions()),
+            None => instructions_max,
+        };
+        self.pace()?;
+        if !self.machine.step(left) && !self.wait_for_input() {
+            let message = "every hart is idle and no event is left that could wake one".to_owned();
+            return Ok(Some(self.outcome(Exit::Deadlocked, Some(message))));
+        }
+        self.pass_console_on()?;
+        self.take_events()?;
+        self.turns += 1;
+        if self.turns.is_multiple_of(TURNS_PER_LOOK) {
+            self.look_at_the_host()?;
+        }
+        Ok(None)
+    }
+
+    /// The outcome, when the guest or a limit has ended the run.
+    fn over(&mut self) -> Result<Option<Outcome>, MachineError> {
+        if let Some(end) = self.machine.end {
+            let message = self.machine.console.panic().map(str::to_owned);
+            let exit = if message.is_some() { Exit::Panicked } else { end.exit };
+            return Ok(Some(Outcome { end: End { exit, ..end }, message }));
+        }
+        if self.machine.console.panic_is_over() {
+            let message = self.machine.console.panic().map(str::to_owned);
+            return Ok(Some(self.outcome(Exit::Panicked, message)));
+        }
+        let Limits { instructions, cycles } = self.options.limits;
+        let reached = if instructions.is_some_and(|limit| self.machine.instructions() >= limit) {
+            Some(format!("the limit of {} instructions was reached", instructions.unwrap_or(0)))
+        } else if cycles.is_some_and(|limit| self.machine.clock() >= limit) {
+            Some(format!("the limit of {} cycles was reached", cycles.unwrap_or(0)))
+        } else if self.host.wants_to_stop() {
+            Some("the run was stopped from the console".to_owned())
+        } else {
+            None
+        };
+        Ok(reached.map(|message| match self.machine.console.panic().map(str::to_owned) {
+            Some(panic) => self.outcome(Exit::Panicked, Some(panic)),
+            None => self.outcome(Exit::LimitReached, Some(message)),
+        }))
+    }
+
+    fn outcome(&self, exit: Exit, message: Option<String>) -> Outcome {
+        Outcome { end: End { exit, code: 0, hart: None }, message }
+    }
+
+    /// With a person at the console, guest time does not run ahead of the wall clock while every hart sleeps.
+    fn pace(&mut self) -> Result<(), MachineError> {
+        if self.input_ended {
+            return Ok(());
+        }
+        let gap = self.machine.idle_gap_cycles();
+        if (PACED_GAP_CYCLES..u64::MAX).contains(&gap) {
+            self.type_input(Duration::from_nanos(gap));
+        }
+        Ok(())
+    }
+
+    /// Waits for somebody to type; false when nobody will.
+    fn wait_for_input(&mut self) -> bool {
+        while !self.input_ended && !self.host.wants_to_stop() {
+            if self.type_input(Duration::from_secs(1)) {
+                return true;
+            }
+        }
+        self.host.wants_to_stop()
+    }
+
+    /// Types what the host has; true when there was something.
+    fn type_input(&mut self, wait: Duration) -> bool {
+        match self.host.input(wait) {
+            None => {
+                self.input_ended = true;
+                false
+            }
+            Some(bytes) if bytes.is_empty() => false,
+            Some(bytes) => {
+                self.machine.type_at_console(&bytes);
+                true
+            }
+        }
+    }
+
+    fn pass_console_on(&mut self) -> Result<(), MachineError> {
+        let output = self.machine.bus.console_output();
+        if output.len() == 0 {
+            return Ok(());
+        }
+        let bytes: Vec<u8> = output.collect();
+        self.machine.console.print(&bytes);
+        self.host.print(&bytes).map_err(MachineError::Console)
+    }
+
+    fn take_events(&mut self) -> Result<(), MachineError> {
+        let mut due = false;
+        if let Some((wanted, _)) = &self.options.snapshot
+            && self.snapshot_is_due
+        {
+            due = wanted.has_come(self.machine);
+        }
+        if !self.machine.events.is_empty() {
+            for (hart, event) in self.machine.take_events() {
+                due |= self.options.snapshot.as_ref().is_some_and(|(wanted, _)| wanted.is(event));
+                if let Some(tracer) = &mut self.tracer {
+                    tracer.event(hart, event, self.machine.harts[hart].cycle)?;
+                }
+            }
+        }
+        if let Some(tracer) = &mut self.tracer {
+            tracer.write(&mut self.machine.trace)?;
+        }
+        if due
+            && self.snapshot_is_due
+            && let Some((_, path)) = &self.options.snapshot
+        {
+            self.snapshot_is_due = false;
+            self.machine.save(path)?;
+        }
+        Ok(())
+    }
+
+    fn look_at_the_host(&mut self) -> Result<(), MachineError> {
+        if let Some(error) = self.machine.bus.take_host_error() {
+            return Err(error.into());
+        }
+        if !self.input_ended {
+            self.type_input(Duration::ZERO);
+        }
+        self.host.progress(self.machine);
+        Ok(())
+    }
+
+    /// Closes what the run had open.
+    pub fn finish(mut self, outcome: Outcome) -> Result<Outcome, MachineError> {
+        self.pass_console_on()?;
+        self.look_at_the_host()?;
+        self.machine.bus.finish_disks()?;
+        if self.snapshot_is_due
+            && let Some((_, path)) = &self.options.snapshot
+        {
+            return Err(MachineError::SnapshotEventNeverCame { path: path.clone() });
+        }
+        if let Some(tracer) = self.tracer.take() {
+            tracer.finish()?;
+        }
+        Ok(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SnapshotEvent;
+
+    #[test]
+    fn snapshot_events_are_named() {
+        assert_eq!("cycle:12".parse::<SnapshotEvent>().unwrap(), SnapshotEvent::Cycle(12));
+        assert_eq!("timed".parse::<SnapshotEvent>().unwrap(), SnapshotEvent::GearTimed);
+        for bad in ["", "cycle", "cycle:", "cycle:-1", "marker:x", "tomorrow"] {
+            assert!(bad.parse::<SnapshotEvent>().is_err(), "{bad}");
+        }
+    }
+}

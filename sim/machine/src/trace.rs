@@ -1,0 +1,99 @@
+//! What each hart was doing and when, kept only while somebody wants a timeline.
+
+use crate::hart::{Activity, Hart, Privilege};
+use crate::machine::Event;
+use crate::output::OutputError;
+use crate::timeline::Timeline;
+use std::path::Path;
+
+/// One stretch of a hart's time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slice {
+    hart: usize,
+    what: Doing,
+    begin_cycle: u64,
+    end_cycle: u64,
+}
+
+/// What a hart was doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    User,
+    Supervisor,
+    Idle,
+    Spinning { lock: u64 },
+}
+
+/// The stretches since they were last written out.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    enabled: bool,
+    slices: Vec<Slice>,
+}
+
+impl Trace {
+    pub fn set_enabled(&mut self, enabled: bool) {
+        self.enabled = enabled;
+    }
+
+    /// A hart is about to account for what it did since it last did.
+    #[inline]
+    pub fn account(&mut self, hart: usize, state: &Hart) {
+        if self.enabled && state.cycle > state.accounted_cycle {
+            let what = match (state.activity, state.privilege) {
+                (Activity::Running, Privilege::User) => Doing::User,
+                (Activity::Running, Privilege::Supervisor) => Doing::Supervisor,
+                _ => Doing::Idle,
+            };
+            self.push(hart, what, state.accounted_cycle, state.cycle);
+        }
+    }
+
+    pub fn push(&mut self, hart: usize, what: Doing, begin_cycle: u64, end_cycle: u64) {
+        if self.enabled {
+            self.slices.push(Slice { hart, what, begin_cycle, end_cycle });
+        }
+    }
+}
+
+/// Writes the timeline.
+pub(crate) struct Tracer {
+    timeline: Timeline,
+}
+
+impl Tracer {
+    pub fn create(path: &Path) -> Result<Tracer, OutputError> {
+        Ok(Tracer { timeline: Timeline::create(path)? })
+    }
+
+    pub fn write(&mut self, trace: &mut Trace) -> Result<(), OutputError> {
+        for slice in trace.slices.drain(..) {
+            let spin;
+            let name = match slice.what {
+                Doing::User => "user",
+                Doing::Supervisor => "supervisor",
+                Doing::Idle => "idle",
+                Doing::Spinning { lock } => {
+                    spin = format!("spin {lock:#x}");
+                    &spin
+                }
+            };
+            self.timeline.hart_slice(slice.hart, name, slice.begin_cycle, slice.end_cycle)?;
+        }
+        Ok(())
+    }
+
+    pub fn event(&mut self, hart: usize, event: Event, cycle: u64) -> Result<(), OutputError> {
+        let name = match event {
+            Event::Marker(number) => format!("marker {number}"),
+            Event::RegionBegin => "region begins".to_owned(),
+            Event::RegionEnd => "region ends".to_owned(),
+            Event::Gear(gear) => format!("{} gear", gear.name()),
+        };
+        self.timeline.instant(hart, &name, cycle)
+    }
+
+    pub fn finish(self) -> Result<(), OutputError> {
+        self.timeline.finish()
+    }
+}
