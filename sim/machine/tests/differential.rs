@@ -7,10 +7,11 @@
 mod support;
 
 use concord_machine::Gear;
+use std::collections::BTreeSet;
 use std::path::Path;
-use support::compare::{Name, assert_equal};
+use support::compare::{Name, assert_equal, dump};
 use support::generator::Variant;
-use support::harness::Paging;
+use support::harness::{DUMP_LINES, Paging, trap_causes};
 use support::machines::{run_concord, run_qemu};
 
 const ITEMS: usize = 1000;
@@ -76,4 +77,23 @@ fn user_under_sv48() {
 #[test]
 fn supervisor_under_sv39_in_the_timed_gear() {
     batches(Paging::Sv39, false, &|elf, programs| run_concord(elf, Gear::Timed, programs));
+}
+
+/// The comparison is worth what the programs reach: every exception that S-mode can see, and interrupts.
+#[test]
+fn the_programs_meet_every_cause() {
+    let mut causes = BTreeSet::new();
+    for (paging, is_user) in [(Paging::Bare, false), (Paging::Bare, true), (Paging::Sv39, false), (Paging::Sv39, true)]
+    {
+        let variant = Variant { paging, is_user };
+        let names: Vec<Name> = (1..=10).map(|seed| Name { seed, variant, items: ITEMS }).collect();
+        for dump in dump(&names, &functional).chunks(DUMP_LINES) {
+            causes.extend(trap_causes(dump));
+        }
+    }
+    // Fetch access, illegal instruction, breakpoint, misaligned and refused loads and stores (AMOs too), calls from
+    // U-mode, page faults of each kind, the software interrupt. Misaligned fetches cannot be, and misaligned loads trap
+    // only for LR.
+    let expected = BTreeSet::from([1, 2, 3, 5, 6, 7, 8, 12, 13, 15, 1 << 63 | 1]);
+    assert_eq!(causes, expected);
 }

@@ -28,6 +28,12 @@ fn generate(name: Name) -> Program {
     Program::generate(name.seed, name.variant, name.items)
 }
 
+/// The dumps of all programs from one machine.
+pub fn dump(names: &[Name], machine: Run<'_>) -> Vec<String> {
+    let programs: Vec<Program> = names.iter().copied().map(generate).collect();
+    run(machine, &programs)
+}
+
 /// The first line where two dumps differ; one that ends early differs at its end.
 fn first_difference(expected: &[String], actual: &[String]) -> Option<usize> {
     let common = expected.iter().zip(actual).take_while(|(left, right)| left == right).count();
@@ -92,10 +98,11 @@ fn report(name: Name, reference: Run<'_>, subject: Run<'_>) -> String {
             let _ = writeln!(text, "{line}: reference {left}, subject {right}, before the item {was}");
         }
     }
-    text.push_str("state before the item on the reference machine:\n");
-    for (index, value) in before.iter().enumerate().take(66) {
-        let separator = if index % 4 == 3 { "\n" } else { "  " };
-        let _ = write!(text, "{:>4} {value}{separator}", harness::line_name(index));
+    text.push_str("state before the item on the reference machine:");
+    for (index, value) in before.iter().enumerate().take(harness::STATE_LINES) {
+        let name = harness::line_name(index);
+        let separator = if name.len() > 4 || index % 4 == 0 { "\n" } else { "  " };
+        let _ = write!(text, "{separator}{name:>4} {value}");
     }
     text.push('\n');
     text

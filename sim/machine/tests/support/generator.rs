@@ -7,7 +7,7 @@
 //! destroy.
 //!
 //! What the specification leaves open, or where QEMU 7.2 departs from it, is not generated: SC to misaligned or other
-//! addresses within a reservation, odd values of sepc, undefined causes, page-table entries with A or D clear.
+//! addresses within a reservation, odd values of sepc, undefined causes, page tables outside memory.
 
 mod compressed;
 mod control;
@@ -78,13 +78,14 @@ const SIMPLE: [(u64, &str, Emit); 8] = [
     (5, "compressed load or store", memory::compressed_access),
     (5, "atomic", memory::atomic),
 ];
-const COMPOUND: [(u64, &str, Emit); 9] = [
+const COMPOUND: [(u64, &str, Emit); 10] = [
     (3, "reservation", memory::reservation),
     (5, "floating-point status", system::float_status),
     (5, "csr", system::csr),
     (3, "fence", system::fence),
     (3, "trap", system::trap),
     (1, "self-modification", system::self_modification),
+    (2, "code in the data", system::code_in_data),
     (3, "loop", control::bounded_loop),
     (8, "forward branch", control::forward_branch),
     (5, "forward jump", control::forward_jump),
@@ -146,20 +147,24 @@ impl Generator {
 fn window_entry(random: &mut Random, is_user: bool) -> u64 {
     let user = if is_user { PTE_USER } else { 0 };
     let page = DATA_SLOT + 4096 * random.below(2);
-    let leaf = PTE_VALID | PTE_ACCESSED_DIRTY;
-    let flags = match random.below(12) {
+    let leaf = PTE_VALID | random.pick(&[0, 1 << 6, PTE_ACCESSED_DIRTY, PTE_ACCESSED_DIRTY]);
+    let flags = match random.below(14) {
         0..=3 => leaf | PTE_READ | PTE_WRITE | user,
-        4 => leaf | PTE_READ | PTE_WRITE | PTE_EXECUTE | user,
-        5 => leaf | PTE_READ | user,
-        6 => leaf | PTE_EXECUTE | user,
-        7 => leaf | PTE_READ | PTE_WRITE | (user ^ PTE_USER),
-        8 => leaf | PTE_READ | (user ^ PTE_USER),
-        9 => PTE_ACCESSED_DIRTY | PTE_READ | PTE_WRITE | user,
+        4..=5 => leaf | PTE_READ | PTE_WRITE | PTE_EXECUTE | user,
+        6 => leaf | PTE_READ | user,
+        7 => leaf | PTE_EXECUTE | user,
+        // No user page is executable in supervisor programs: once a load under SUM has brought it into the TLB, QEMU
+        // 7.2 also fetches from it.
+        8 => leaf | PTE_READ | PTE_WRITE | if is_user { PTE_EXECUTE } else { PTE_USER },
+        9 => leaf | PTE_READ | (user ^ PTE_USER),
+        10 => PTE_ACCESSED_DIRTY | PTE_READ | PTE_WRITE | user,
         // Write without read is reserved, and so are the bits from 54 on without their extensions.
-        10 => leaf | PTE_WRITE | user,
-        _ => leaf | PTE_READ | PTE_WRITE | user | 1 << (54 + random.below(7)),
+        11 => leaf | PTE_WRITE | user,
+        12 => leaf | PTE_READ | PTE_WRITE | user | 1 << (54 + random.below(10)),
+        // A pointer where only a leaf may be.
+        _ => PTE_VALID,
     };
-    let global_and_software = random.below(8) << 5 & 0x20 | random.below(4) << 8;
+    let global_and_software = random.below(2) << 5 | random.below(4) << 8;
     pte(page, flags | global_and_software)
 }
 
@@ -191,6 +196,7 @@ impl Program {
 
         let random = Random::new(seed);
         let mut generator = Generator { random, code: Code::new(CODE_SLOT), variant, data_base };
+        generator.float_pool();
         let mut items = Vec::with_capacity(items_max);
         for _ in 0..items_max {
             let start = generator.code.len_bytes();

@@ -20,6 +20,11 @@ const PROGRAMS: u64 = 0x8080_0000;
 const MEGAPAGE: u64 = 1 << 21;
 pub const RAM_END: u64 = 0x8800_0000;
 
+/// Physical address space that no device and no memory of QEMU's virt board answers.
+pub const NOWHERE: u64 = 0x0800_0000;
+/// The trap vector, aligned for vectored mode.
+pub const VECTOR: u64 = IMAGE_BASE + 0x100;
+
 /// Register x24 holds where to go on after an instruction fetch has failed.
 pub const RESUME_REGISTER: u32 = 24;
 pub const CONTEXT_REGISTER: u32 = 25;
@@ -27,6 +32,8 @@ pub const CONTEXT_REGISTER: u32 = 25;
 /// The virtual pages that paged programs use as data: eight of 4 KB with entries of the program's choice, and at the
 /// next 2 MB a megapage over the data slot.
 pub const WINDOW_PAGES: usize = 8;
+/// Offsets from the window of megapages that fault whatever the access, because of their entries.
+pub const BAD_MEGAPAGES: [u64; 8] = [2 << 21, 3 << 21, 4 << 21, 5 << 21, 6 << 21, 7 << 21, 8 << 21, 12 << 21];
 /// The window appears in both halves of the address space.
 pub const WINDOWS: [u64; 2] = [0x20_0000_0000, 0xffff_ffc0_0000_0000];
 
@@ -65,7 +72,9 @@ const DUMP_FCSR: i64 = DUMP_FLOATS + 32 * 8;
 const DUMP_SSTATUS: i64 = DUMP_FCSR + 8;
 const DUMP_SSCRATCH: i64 = DUMP_SSTATUS + 8;
 const DUMP_BLOCKS: i64 = DUMP_SSCRATCH + 8;
-const DUMP_TRAP_COUNT: i64 = DUMP_BLOCKS + 8 * BLOCKS as i64;
+const DUMP_ENTRIES: i64 = DUMP_BLOCKS + 8 * BLOCKS as i64;
+const DUMP_VECTORED: i64 = DUMP_ENTRIES + 8 * WINDOW_PAGES as i64;
+const DUMP_TRAP_COUNT: i64 = DUMP_VECTORED + 8;
 const DUMP_TRAP_HASH: i64 = DUMP_TRAP_COUNT + 8;
 const DUMP_TRAPS: i64 = DUMP_TRAP_HASH + 8;
 const DUMP_END: i64 = DUMP_TRAPS + 24 * TRAPS_LISTED as i64;
@@ -79,6 +88,17 @@ const SSTATUS_SUM_MXR: u64 = 3 << 18;
 /// Multiplier of the hash of memory and traps.
 const HASH_MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The lines that tell a program's state; traps follow.
+pub const STATE_LINES: usize = ((DUMP_VECTORED - DUMP) / 8) as usize;
+
+/// The causes among the listed traps of one program's dump.
+pub fn trap_causes(dump: &[String]) -> impl Iterator<Item = u64> {
+    let count = u64::from_str_radix(&dump[((DUMP_TRAP_COUNT - DUMP) / 8) as usize], 16).expect("a number");
+    let listed = (count as usize).min(TRAPS_LISTED);
+    let first = ((DUMP_TRAPS - DUMP) / 8) as usize;
+    (0..listed).map(move |slot| u64::from_str_radix(&dump[first + 3 * slot], 16).expect("a number"))
+}
+
 /// The meaning of line `index` of a dump.
 pub fn line_name(index: usize) -> String {
     let offset = DUMP + 8 * index as i64;
@@ -89,11 +109,14 @@ pub fn line_name(index: usize) -> String {
         format!("f{}", position(DUMP_FLOATS))
     } else if offset < DUMP_BLOCKS {
         ["fcsr", "sstatus", "sscratch"][position(DUMP_FCSR) as usize].to_string()
-    } else if offset < DUMP_TRAP_COUNT {
+    } else if offset < DUMP_ENTRIES {
         let start = position(DUMP_BLOCKS) as usize * BLOCK_SIZE_BYTES;
         format!("hash of data bytes {start}..{}", start + BLOCK_SIZE_BYTES)
+    } else if offset < DUMP_VECTORED {
+        format!("page-table entry of window page {}", position(DUMP_ENTRIES))
     } else if offset < DUMP_TRAPS {
-        ["number of traps", "hash of traps"][position(DUMP_TRAP_COUNT) as usize].to_string()
+        ["number of vectored interrupts", "number of traps", "hash of traps"][position(DUMP_VECTORED) as usize]
+            .to_string()
     } else {
         let entry = position(DUMP_TRAPS);
         format!("trap in slot {}: {}", entry / 3, ["scause", "sepc", "stval"][(entry % 3) as usize])
@@ -160,6 +183,15 @@ fn page_tables() -> Vec<u8> {
         }
     }
     set(WINDOW_MEGAPAGES, 0, pte(WINDOW_ENTRIES, PTE_VALID));
+    // Entry 1 is the program's megapage; the others fault: misaligned, reserved bits, nothing there, a pointer with a
+    // leaf's bits.
+    for user in [0, PTE_USER] {
+        set(WINDOW_MEGAPAGES, 2 + user / 4, pte(DATA_SLOT + 4096, all | user));
+        set(WINDOW_MEGAPAGES, 3 + user / 4, pte(DATA_SLOT, all | user | 1 << 62));
+        set(WINDOW_MEGAPAGES, 8 + user / 4, pte(NOWHERE, all | user));
+    }
+    set(WINDOW_MEGAPAGES, 4, pte(WINDOW_ENTRIES, PTE_VALID | PTE_USER));
+    set(WINDOW_MEGAPAGES, 5, pte(WINDOW_ENTRIES, PTE_VALID | PTE_ACCESSED_DIRTY));
     bytes
 }
 
@@ -269,18 +301,26 @@ fn harness_code() -> Vec<u8> {
     let print_word = code.label();
     let print_character = code.label();
 
-    // The vector stands at a known address, before what its setting needs.
+    // The vector stands at a known address, before what its setting needs. In vectored mode a software interrupt enters
+    // by the second word.
     let setup = code.label();
     code.jump(0, setup);
-    while !code.len_bytes().is_multiple_of(64) {
+    while code.pc() < VECTOR {
         code.push(addi(0, 0, 0));
     }
-    let vector = code.here();
+    let vectored = code.label();
+    code.jump(0, handler);
+    code.jump(0, vectored);
+    code.bind(vectored);
+    code.push(sd(5, CONTEXT_REGISTER, SAVED));
+    code.push(ld(5, CONTEXT_REGISTER, DUMP_VECTORED));
+    code.push(addi(5, 5, 1));
+    code.push(sd(5, CONTEXT_REGISTER, DUMP_VECTORED));
+    code.push(ld(5, CONTEXT_REGISTER, SAVED));
     code.jump(0, handler);
 
     code.bind(setup);
-    let vector_address = code.address(vector);
-    code.load_immediate(5, vector_address);
+    code.load_immediate(5, VECTOR);
     code.push(csrw(CSR_STVEC, 5));
     code.push(csrw(CSR_SATP, 0));
     code.push(csrw(CSR_SIE, 0));
@@ -484,6 +524,13 @@ fn emit_dump(code: &mut Code, next: Label, print_word: Label) {
     code.push(sd(8, 11, 0));
     code.push(addi(11, 11, 8));
     code.branch(1, 6, 7, block);
+
+    // Translation sets A and D in the entries.
+    code.load_immediate(6, WINDOW_ENTRIES);
+    for index in 0..WINDOW_PAGES as i64 {
+        code.push(ld(5, 6, 8 * index));
+        code.push(sd(5, context, DUMP_ENTRIES + 8 * index));
+    }
 
     // Print all lines: x20 line, x21 lines left.
     code.push(addi(20, context, DUMP));

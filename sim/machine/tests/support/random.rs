@@ -45,6 +45,41 @@ impl Random {
         }
     }
 
+    /// The contents of an f register that rules are about: zeros, infinities, NaNs, the ends of the formats and of the
+    /// integers.
+    pub fn special_float(&mut self) -> u64 {
+        const DOUBLES: [u64; 10] = [
+            0,
+            0x3ff0_0000_0000_0000,
+            0x7ff0_0000_0000_0000,
+            0x7ff8_0000_0000_0000,
+            0x7ff0_0000_0000_0001,
+            0x0000_0000_0000_0001,
+            0x0010_0000_0000_0000,
+            0x7fef_ffff_ffff_ffff,
+            0x41df_ffff_ffc0_0000,
+            0x43e0_0000_0000_0000,
+        ];
+        const SINGLES: [u64; 10] = [
+            0,
+            0x3f80_0000,
+            0x7f80_0000,
+            0x7fc0_0000,
+            0x7f80_0001,
+            0x0000_0001,
+            0x0080_0000,
+            0x7f7f_ffff,
+            0x4f00_0000,
+            0x5f00_0000,
+        ];
+        let sign = self.below(2);
+        if self.one_in(2) {
+            self.pick(&DOUBLES) | sign << 63
+        } else {
+            self.pick(&SINGLES) | sign << 31 | 0xffff_ffff_0000_0000
+        }
+    }
+
     /// The contents of an f register: doubles and boxed singles with weight on special values, and unboxed bits.
     pub fn float(&mut self) -> u64 {
         const BOX: u64 = 0xffff_ffff_0000_0000;

@@ -1,7 +1,8 @@
 //! F and D: arithmetic with every rounding mode, conversions, moves, comparisons.
 
 use super::Generator;
-use crate::support::assembler::{OP_FP, r_type};
+use crate::support::assembler::{AUIPC, CSR_FFLAGS, CSRRW, LOAD_FP, OP_FP, addi, csr, i_type, r_type, u_type};
+use crate::support::harness::CODE_SLOT;
 
 const FMADD_FAMILY: [u32; 4] = [0x43, 0x47, 0x4b, 0x4f];
 
@@ -47,9 +48,47 @@ pub fn encode(generator: &mut Generator) -> u32 {
     }
 }
 
+/// Values that the code carries, at its start: results alone would soon all be NaN.
+const POOL_VALUES: u64 = 128;
+
+impl Generator {
+    /// Starts the code with a jump over the pool.
+    pub fn float_pool(&mut self) {
+        let after = self.code.label();
+        self.code.jump(0, after);
+        self.code.push(addi(0, 0, 0));
+        for _ in 0..POOL_VALUES {
+            let value = if self.random.one_in(3) { self.random.special_float() } else { self.random.float() };
+            self.code.push(value as u32);
+            self.code.push((value >> 32) as u32);
+        }
+        self.code.bind(after);
+    }
+
+    /// Loads an f register from the pool.
+    fn fresh(&mut self, register: u32) {
+        let address = CODE_SLOT + 8 + 8 * self.random.below(POOL_VALUES);
+        let base = self.temporary(&[]);
+        let offset = address as i64 - self.code.pc() as i64;
+        let low = offset << 52 >> 52;
+        self.code.push(u_type(AUIPC, base, (offset - low) >> 12));
+        self.code.push(i_type(LOAD_FP, register, 3, base, low));
+    }
+}
+
+/// A valid instruction, its first two operands often fresh, its flags often read and cleared at once.
 pub fn operation(generator: &mut Generator) {
     let instruction = encode(generator);
+    for operand in [instruction >> 15 & 31, instruction >> 20 & 31] {
+        if generator.random.one_in(2) {
+            generator.fresh(operand);
+        }
+    }
     generator.code.push(instruction);
+    if generator.random.one_in(3) {
+        let rd = generator.destination();
+        generator.code.push(csr(CSRRW, rd, CSR_FFLAGS, 0));
+    }
 }
 
 /// Any bits in a floating-point opcode, or a valid instruction with one bit turned. The destination may turn out to be

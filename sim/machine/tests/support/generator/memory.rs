@@ -5,7 +5,7 @@ use crate::support::assembler::{AMO, LOAD, LOAD_FP, STORE, STORE_FP, add, addi, 
 use crate::support::harness::{DATA_SIZE_BYTES, Paging, WINDOW_PAGES};
 
 /// The offset of the megapage window from the base of the windows.
-const MEGAPAGE_OFFSET: u64 = 1 << 21;
+pub const MEGAPAGE_OFFSET: u64 = 1 << 21;
 
 impl Generator {
     /// An offset from the data register where `size_bytes` may be accessed, or (paged, and not `must_succeed`) may

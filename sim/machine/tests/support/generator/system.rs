@@ -1,15 +1,14 @@
 //! CSRs, fences, traps and code that rewrites itself.
 
-use super::{Generator, RESUME_REGISTER, integer, window_entry};
+use super::{Generator, RESUME_REGISTER, integer, memory, window_entry};
 use crate::support::assembler::{
     AUIPC, CSR_FCSR, CSR_FFLAGS, CSR_FRM, CSR_SATP, CSR_SCAUSE, CSR_SCOUNTEREN, CSR_SEPC, CSR_SIE, CSR_SIP,
     CSR_SSCRATCH, CSR_SSTATUS, CSR_STVAL, CSR_STVEC, CSRRC, CSRRS, CSRRW, EBREAK, ECALL, FENCE_I, JALR, LOAD, MISC_MEM,
     MRET, SFENCE_VMA_ALL, SRET, STORE, WFI, addi, csr as csr_access, i_type, s_type, u_type,
 };
-use crate::support::harness::{CONTEXT, DATA_SLOT, Paging, WINDOW_PAGES, window_entry_address};
-
-/// Physical address space that no device and no memory of QEMU's virt board answers.
-const NOWHERE: u64 = 0x0800_0000;
+use crate::support::harness::{
+    BAD_MEGAPAGES, CONTEXT, DATA_SLOT, NOWHERE, Paging, VECTOR, WINDOW_PAGES, window_entry_address,
+};
 
 /// Encodings that RV64GC with Zba, Zbb and Zbs leaves unassigned, and instructions of higher privilege.
 const ILLEGAL: [u32; 22] = [
@@ -114,7 +113,11 @@ fn status_bits(generator: &mut Generator) {
         // Floating point off, one instruction that traps for it (or does not use it), and on again.
         generator.code.load_immediate(register, 3 << 13);
         generator.code.push(csr_access(CSRRC, 0, CSR_SSTATUS, register));
-        generator.simple_item();
+        if generator.random.one_in(3) {
+            float_status(generator);
+        } else {
+            generator.simple_item();
+        }
         generator.code.load_immediate(register, 3 << 13);
         generator.code.push(csr_access(CSRRS, 0, CSR_SSTATUS, register));
     }
@@ -133,9 +136,14 @@ fn return_to_self(generator: &mut Generator) {
     generator.code.push(SRET);
 }
 
-/// A software interrupt: taken at once when enabled, or only seen by WFI, which then does not wait.
+/// A software interrupt: taken at once when enabled, through a direct or a vectored entry; or only seen by WFI, which
+/// then does not wait.
 fn software_interrupt(generator: &mut Generator) {
+    let vector = generator.temporary(&[]);
+    let mode = generator.random.below(2);
     let is_taken = generator.random.one_in(2);
+    generator.code.load_immediate(vector, VECTOR | mode);
+    generator.code.push(csr_access(CSRRW, 0, CSR_STVEC, vector));
     generator.code.push(csr_access(6, 0, CSR_SIE, 2));
     generator.code.push(csr_access(6, 0, CSR_SIP, 2));
     if is_taken {
@@ -147,6 +155,8 @@ fn software_interrupt(generator: &mut Generator) {
         generator.code.push(csr_access(7, 0, CSR_SIP, 2));
     }
     generator.code.push(csr_access(7, 0, CSR_SIE, 2));
+    generator.code.load_immediate(vector, VECTOR);
+    generator.code.push(csr_access(CSRRW, 0, CSR_STVEC, vector));
 }
 
 /// Bare: satp refuses a reserved mode. Paged: translation off and on, or an entry of the window replaced.
@@ -223,6 +233,9 @@ fn environment_call(generator: &mut Generator) {
 /// An address that is not the program's to use.
 fn wild_address(generator: &mut Generator) -> u64 {
     let low = generator.random.below(4096) & !7;
+    if generator.variant.paging != Paging::Bare && generator.random.one_in(2) {
+        return generator.data_base + generator.random.pick(&BAD_MEGAPAGES) + low;
+    }
     let choices: &[u64] = match (generator.variant.paging, generator.variant.is_user) {
         (Paging::Bare, _) => &[NOWHERE],
         (Paging::Sv39, false) => &[0x10_0000_0000, 0x40_0000_0000, 0x8000_0000_0000_0000, 0xffff_ffbf_ffff_f000],
@@ -250,15 +263,7 @@ fn wild_access(generator: &mut Generator) {
 fn wild_jump(generator: &mut Generator) {
     let address = wild_address(generator) + 2 * generator.random.below(2);
     let base = generator.temporary(&[]);
-    let link = generator.destination();
-    let start = generator.code.len_bytes();
-    generator.code.push(u_type(AUIPC, RESUME_REGISTER, 0));
-    let position = generator.code.len_bytes();
-    generator.code.push(0);
-    generator.code.load_immediate(base, address);
-    generator.code.push(i_type(JALR, link, 0, base, 0));
-    let offset = (generator.code.len_bytes() - start) as i64;
-    generator.code.patch(position, addi(RESUME_REGISTER, RESUME_REGISTER, offset));
+    jump_and_resume(generator, address, base);
 }
 
 /// Stores an instruction over a later one, and runs it after FENCE.I.
@@ -275,4 +280,48 @@ pub fn self_modification(generator: &mut Generator) {
     let offset = (generator.code.len_bytes() - start) as i64;
     generator.code.push(old);
     generator.code.patch(position, s_type(STORE, 2, base, value, offset));
+}
+
+/// Writes a little code into the data and runs it where a page of the window has it, if that page may be executed;
+/// often the first instruction's halves lie in two pages, of which the second may not be.
+pub fn code_in_data(generator: &mut Generator) {
+    // C.JR x24
+    const RETURN: u64 = 0x8c02;
+    let (base, value, _) = three(generator);
+    let is_paged = generator.variant.paging != Paging::Bare;
+    let writable = generator.data_base + if is_paged { memory::MEGAPAGE_OFFSET } else { 0 };
+    let step = generator.random.below(4096) as i64 - 2048;
+    let instruction = u64::from(addi(10, 10, step));
+    let is_straddling = generator.random.one_in(2);
+    let offset = if is_straddling { 4094 } else { generator.random.below(2040) * 2 };
+    for page in [0, 1] {
+        // The last halfword of one page goes on at the start of whatever page follows it in the window.
+        let parts = if is_straddling {
+            [(page * 4096 + 4094, instruction & 0xffff), (page * 4096, instruction >> 16 | RETURN << 16)]
+        } else {
+            [(page * 4096 + offset, instruction), (page * 4096 + offset + 4, RETURN)]
+        };
+        for (position, bits) in parts {
+            generator.code.load_immediate(value, writable + position);
+            generator.code.load_immediate(base, bits);
+            let funct3 = if position == page * 4096 + 4094 || bits == RETURN { 1 } else { 2 };
+            generator.code.push(s_type(STORE, funct3, value, base, 0));
+        }
+    }
+    generator.code.push(FENCE_I);
+    let page = if is_paged { generator.random.below(WINDOW_PAGES as u64) } else { 0 };
+    jump_and_resume(generator, generator.data_base + page * 4096 + offset, base);
+}
+
+/// Jumps to `target`, from where x24 leads back, as it does from a failed fetch.
+fn jump_and_resume(generator: &mut Generator, target: u64, base: u32) {
+    let link = generator.destination();
+    let start = generator.code.len_bytes();
+    generator.code.push(u_type(AUIPC, RESUME_REGISTER, 0));
+    let position = generator.code.len_bytes();
+    generator.code.push(0);
+    generator.code.load_immediate(base, target);
+    generator.code.push(i_type(JALR, link, 0, base, 0));
+    let offset = (generator.code.len_bytes() - start) as i64;
+    generator.code.patch(position, addi(RESUME_REGISTER, RESUME_REGISTER, offset));
 }
