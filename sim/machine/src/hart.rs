@@ -137,6 +137,8 @@ impl Hart {
         self.satp = 0;
         self.sie = 0;
         self.sstatus = SSTATUS_FS;
+        // Not specified, but what firmware hands over: a kernel without a PMU driver never sets it, and its vDSO reads time.
+        self.scounteren = 7;
         self.x[10] = hart as u64;
         self.x[11] = argument;
     }
