@@ -157,9 +157,9 @@ impl Machine {
         Ok(())
     }
 
-    /// The hart's clock in the middle of a run of ops: without the ops of the run, which are few.
-    pub(crate) fn now(&mut self, hart: usize) -> u64 {
-        self.harts[hart].cycle + self.memory.core(hart).stall_cycles
+    /// The hart's clock in the middle of a run of ops, at the op that accesses memory.
+    fn now(&mut self, hart: usize) -> u64 {
+        self.harts[hart].cycle + self.memory.core(hart).stall_cycles + self.run_progress
     }
 }
 

@@ -36,6 +36,20 @@ impl CodePage {
         page
     }
 
+    /// A page of one run from `page_offset` that is cut off before `end`, for the debugger.
+    pub fn of_run(ram: &Ram, address: u64, page_offset: u32, end: u32) -> CodePage {
+        let mut page = CodePage::new(address);
+        page.decode_until(ram, page_offset, end);
+        page
+    }
+
+    /// For a page of one run: how many instructions it has, whether it goes on behind its last one, and where.
+    pub fn extent(&self) -> (u64, bool, u32) {
+        let count = self.ops.len() - 1;
+        let goes_on = count.checked_sub(1).is_some_and(|last| !self.ops[last].ends_run());
+        (count as u64, goes_on, self.ops[count].imm as u32)
+    }
+
     /// The first op of the run at a page offset, if it is decoded.
     #[inline]
     pub fn find(&self, page_offset: u32) -> Option<*const Op> {
@@ -78,7 +92,14 @@ impl CodePage {
             self.stale = false;
         }
         let first = self.ops.len();
-        let end = (page_offset | (LINE_BYTES as u32 - 1)) + 1;
+        self.decode_until(ram, page_offset, line_end(page_offset));
+        self.starts[page_offset as usize / 2] = first as u16 + 1;
+        &raw const self.ops[first]
+    }
+
+    /// Decodes one instruction after the other from `page_offset` on, until one ends the run or the next would begin at
+    /// `end` or later.
+    fn decode_until(&mut self, ram: &Ram, page_offset: u32, end: u32) {
         let mut offset = page_offset;
         while offset < end {
             let half = ram.read(self.address + u64::from(offset), 2) as u16;
@@ -88,7 +109,7 @@ impl CodePage {
                     None => Op::bare(Kind::Illegal, i32::from(half)),
                 };
                 (op, 2)
-            } else if offset as u64 + 4 > PAGE_BYTES {
+            } else if u64::from(offset) + 4 > PAGE_BYTES {
                 (Op::bare(Kind::Straddle, 0), 4)
             } else {
                 (decode(ram.read(self.address + u64::from(offset), 4) as u32, offset, 4), 4)
@@ -99,10 +120,13 @@ impl CodePage {
                 break;
             }
         }
-        self.push(Op::bare(Kind::Next, offset as i32), offset as u16 as u32);
-        self.starts[page_offset as usize / 2] = first as u16 + 1;
-        &raw const self.ops[first]
+        self.push(Op::bare(Kind::Next, offset as i32), offset);
     }
+}
+
+/// The page offset at which the line of a page offset ends, and with it every run that begins in the line.
+pub fn line_end(page_offset: u32) -> u32 {
+    (page_offset | (LINE_BYTES as u32 - 1)) + 1
 }
 
 /// Every decoded page.

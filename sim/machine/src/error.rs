@@ -30,6 +30,8 @@ pub enum MachineError {
     SnapshotEventNeverCame { path: PathBuf },
     #[error("cannot print what the guest printed: {0}")]
     Console(std::io::Error),
+    #[error("gdb on port {port} of the loopback interface: {error}")]
+    Debugger { port: u16, error: std::io::Error },
     #[error("the state has no digest: {0}")]
     Digest(String),
 }

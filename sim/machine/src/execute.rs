@@ -49,7 +49,6 @@ fn signed(value: u64) -> i64 {
 impl Machine {
     /// Runs a hart until its clock reaches its limit, or until something takes the limit away.
     pub(crate) fn run_turn<const TIMED: bool>(&mut self, hart: usize) {
-        self.take_interrupt(hart);
         while self.harts[hart].cycle < self.harts[hart].limit {
             if let Some(page) = self.code_page(hart) {
                 self.run_page::<TIMED>(hart, page);
@@ -59,7 +58,7 @@ impl Machine {
 
     /// The decoded page that the program counter points into, or `None` after a trap was raised.
     #[inline]
-    fn code_page(&mut self, hart: usize) -> Option<*mut CodePage> {
+    pub(crate) fn code_page(&mut self, hart: usize) -> Option<*mut CodePage> {
         let pc = self.harts[hart].pc;
         let core = self.memory.core(hart);
         let tag = pc >> PAGE_SHIFT << 1 | u64::from(core.context.user);
@@ -110,15 +109,21 @@ impl Machine {
         page.decode_run(&self.memory.ram, page_offset)
     }
 
+    /// Charges the fetch of the line at a page offset of a code page.
+    #[inline]
+    pub(crate) fn fetch_line<const TIMED: bool>(&mut self, hart: usize, page_address: u64, page_offset: u32) {
+        if TIMED {
+            self.memory.touch_fetch(hart, line_of(page_address) + (page_offset >> LINE_SHIFT));
+        }
+    }
+
     /// Runs from `hart.pc`, which lies in `page`, until the page is left or the turn ends.
-    fn run_page<const TIMED: bool>(&mut self, hart: usize, page: *mut CodePage) {
+    pub(crate) fn run_page<const TIMED: bool>(&mut self, hart: usize, page: *mut CodePage) {
         let mut offset = self.harts[hart].pc as u32 & (PAGE_BYTES as u32 - 1);
         loop {
             // SAFETY: `code_page` returned the pointer; pages are boxed and never freed. The reference ends with this line.
             let (found, physical) = unsafe { ((*page).find(offset), (*page).address) };
-            if TIMED {
-                self.memory.touch_fetch(hart, line_of(physical) + (offset >> LINE_SHIFT));
-            }
+            self.fetch_line::<TIMED>(hart, physical, offset);
             let first = match found {
                 Some(first) => first,
                 None => self.decode_run(page, offset),
@@ -143,6 +148,7 @@ impl Machine {
         // SAFETY: `run_ops` returns a pointer into the array of ops that `first` points into.
         let completed = unsafe { end.offset_from(first) } as u64;
         let stalls = if TIMED { std::mem::take(&mut self.memory.core(hart).stall_cycles) } else { 0 };
+        self.run_progress = 0;
         let state = &mut self.harts[hart];
         state.instructions += completed;
         state.cycle += completed + stalls;
@@ -211,6 +217,7 @@ impl Machine {
                         if entry.read_tag == access_tag(TIMED, address, SIZE, user) {
                             *(address.wrapping_add(entry.addend) as *const $type)
                         } else {
+                            self.run_progress = here.offset_from(first) as u64;
                             match self.load_slowly(hart, address, SIZE) {
                                 Ok(value) => value as $type,
                                 Err(fault) => stop!(here, fault.into()),
@@ -226,8 +233,11 @@ impl Machine {
                         let value: u64 = $value;
                         if entry.write_tag == access_tag(TIMED, address, SIZE, user) {
                             *(address.wrapping_add(entry.addend) as *mut $type) = value as $type;
-                        } else if let Err(fault) = self.store_slowly(hart, address, SIZE, value) {
-                            stop!(here, fault.into());
+                        } else {
+                            self.run_progress = here.offset_from(first) as u64;
+                            if let Err(fault) = self.store_slowly(hart, address, SIZE, value) {
+                                stop!(here, fault.into());
+                            }
                         }
                     }};
                 }

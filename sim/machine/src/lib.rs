@@ -6,6 +6,8 @@ mod code;
 pub mod configuration;
 mod console;
 mod csr;
+mod debug;
+pub mod debugger;
 pub mod device_tree;
 mod error;
 mod execute;

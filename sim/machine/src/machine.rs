@@ -7,6 +7,7 @@
 use crate::code::CodeCache;
 use crate::configuration::{Configuration, Gear};
 use crate::console::Console;
+use crate::debug::Debug;
 use crate::device_tree::{self, EXTENSIONS};
 use crate::error::MachineError;
 use crate::hart::{Activity, Hart, INTERRUPT_TIMER};
@@ -62,6 +63,9 @@ pub struct Machine {
     pub(crate) events: Vec<(usize, Event)>,
     pub(crate) end: Option<End>,
     pub(crate) trace: Trace,
+    /// Ops of the present run before the one that accesses memory without the line table's help.
+    pub(crate) run_progress: u64,
+    pub(crate) debug: Debug,
 }
 
 impl Machine {
@@ -115,6 +119,8 @@ impl Machine {
             events: Vec::new(),
             end: None,
             trace: Trace::default(),
+            run_progress: 0,
+            debug: Debug::default(),
             configuration,
         })
     }
@@ -175,6 +181,11 @@ impl Machine {
     /// Runs the next turn or device event. False when there is none: every hart sleeps and nothing will wake one.
     /// No hart retires more than about `instructions_max` instructions in it.
     pub fn step(&mut self, instructions_max: u64) -> bool {
+        if let Some(broken) = self.debug.take_broken_turn() {
+            self.harts[broken.hart].limit = broken.limit;
+            self.turn(broken.hart, Some(broken.inside_run));
+            return true;
+        }
         let (hart, first, second) = self.next_hart();
         let event = self.bus.next_event_cycle();
         if event <= first {
@@ -186,20 +197,32 @@ impl Machine {
             return true;
         }
         self.begin_turn(hart, first, second, event, instructions_max);
-        if self.harts[hart].activity == Activity::Running {
-            let before = self.harts[hart].instructions;
-            if self.memory.is_timed() {
-                self.run_turn::<true>(hart);
-            } else {
-                self.run_turn::<false>(hart);
-                // Nobody else ran since the reservation was made, and nobody may while it holds (see `sim/mem`).
-                self.memory.core(hart).reservation = None;
-            }
-            self.instructions += self.harts[hart].instructions - before;
-            self.statistics.sample(hart, &self.harts[hart]);
-        }
-        self.update_next_turn(hart, self.harts[hart].cycle);
+        self.turn(hart, None);
         true
+    }
+
+    /// Runs a turn, or what is left of one that the debugger broke off (inside a run of ops or not).
+    fn turn(&mut self, hart: usize, broken_off: Option<bool>) {
+        let before = self.harts[hart].instructions;
+        if broken_off.is_none() {
+            self.take_interrupt(hart);
+        }
+        match (self.memory.is_timed(), self.debug.is_active()) {
+            (true, false) => self.run_turn::<true>(hart),
+            (false, false) => self.run_turn::<false>(hart),
+            (true, true) => self.run_turn_debugged::<true>(hart, broken_off),
+            (false, true) => self.run_turn_debugged::<false>(hart, broken_off),
+        }
+        self.instructions += self.harts[hart].instructions - before;
+        if self.debug.has_broken_turn() {
+            return;
+        }
+        if !self.memory.is_timed() {
+            // Nobody else ran since the reservation was made, and nobody may while it holds (see `sim/mem`).
+            self.memory.core(hart).reservation = None;
+        }
+        self.statistics.sample(hart, &self.harts[hart]);
+        self.update_next_turn(hart, self.harts[hart].cycle);
     }
 
     /// The hart whose turn is next, when that is, and when the turn of the one after it is.

@@ -123,6 +123,32 @@ pub fn walk(
     Err(FaultKind::Page)
 }
 
+/// The physical page of a virtual address, whatever the permissions, without setting any bit: for looking from outside.
+pub fn peek(ram: &Ram, context: &Context, address: u64) -> Option<u64> {
+    if context.mode() == MODE_BARE {
+        return Some(address & u64::MAX << PAGE_SHIFT);
+    }
+    let levels = if context.mode() == MODE_SV48 { 4 } else { 3 };
+    let mut table = (context.satp & ((1 << 44) - 1)) << PAGE_SHIFT;
+    for level in (0..levels).rev() {
+        let shift = PAGE_SHIFT + 9 * level;
+        let entry_address = table + ((address >> shift & 511) << 3);
+        if !ram.contains(entry_address, 8) {
+            return None;
+        }
+        let entry = ram.read(entry_address, 8);
+        if entry & VALID == 0 {
+            return None;
+        }
+        let physical = (entry >> 10 & ((1 << 44) - 1)) << PAGE_SHIFT;
+        if entry & (READ | EXECUTE) != 0 {
+            return Some(physical | address & ((1u64 << shift) - 1) & (u64::MAX << PAGE_SHIFT));
+        }
+        table = physical;
+    }
+    None
+}
+
 /// An entry of a translation cache.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct TranslationEntry {

@@ -1,0 +1,123 @@
+//! Breaking a turn off: breakpoints and single steps that leave the run what it was.
+//!
+//! A broken turn is taken up where it was left, with the same limit, and limits are looked at only where an unbroken run of
+//! ops would look at them. So a run under the debugger retires the same instructions at the same cycles as one without.
+
+use crate::code::{CodePage, line_end};
+use crate::machine::Machine;
+use concord_mem::ram::{PAGE_BYTES, PAGE_SHIFT};
+use concord_mem::translation::peek;
+use std::collections::BTreeSet;
+
+/// Why a turn was broken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Break {
+    Breakpoint { hart: usize },
+    Step,
+}
+
+/// What the debugger wants.
+#[derive(Debug, Default)]
+pub(crate) struct Debug {
+    /// Virtual addresses.
+    pub breakpoints: BTreeSet<u64>,
+    /// Break after this hart's next instruction.
+    pub step: Option<usize>,
+    /// Break at breakpoints of this hart alone.
+    pub only: Option<usize>,
+    broken: Option<BrokenTurn>,
+    reached: Option<Break>,
+}
+
+/// A turn that is not over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BrokenTurn {
+    pub hart: usize,
+    pub limit: u64,
+    /// The next instruction belongs to the run of ops that was executing.
+    pub inside_run: bool,
+}
+
+impl Debug {
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.step.is_some() || !self.breakpoints.is_empty() || self.broken.is_some()
+    }
+
+    pub fn has_broken_turn(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    #[inline]
+    pub fn take_broken_turn(&mut self) -> Option<BrokenTurn> {
+        self.broken.take()
+    }
+
+    /// Why the last turn was broken off, if it was.
+    pub fn take_break(&mut self) -> Option<Break> {
+        self.reached.take()
+    }
+}
+
+impl Machine {
+    /// [`Machine::run_turn`] with an eye on breakpoints.
+    pub(crate) fn run_turn_debugged<const TIMED: bool>(&mut self, hart: usize, broken_off: Option<bool>) {
+        let mut inside_run = broken_off.unwrap_or(false);
+        // Whoever goes on from a breakpoint wants to get past it.
+        let mut may_break = broken_off.is_none();
+        loop {
+            let state = &self.harts[hart];
+            if !inside_run && state.cycle >= state.limit {
+                return;
+            }
+            let counts = self.debug.only.is_none_or(|only| only == hart);
+            if may_break && counts && self.debug.breakpoints.contains(&state.pc) {
+                return self.break_off(hart, inside_run, Break::Breakpoint { hart });
+            }
+            may_break = true;
+            inside_run = self.run_debugged::<TIMED>(hart);
+            if self.debug.step == Some(hart) {
+                self.debug.step = None;
+                return self.break_off(hart, inside_run, Break::Step);
+            }
+        }
+    }
+
+    fn break_off(&mut self, hart: usize, inside_run: bool, why: Break) {
+        self.debug.broken = Some(BrokenTurn { hart, limit: self.harts[hart].limit, inside_run });
+        self.debug.reached = Some(why);
+    }
+
+    /// Executes up to the next place where the debugger may want to break, and at most one run of ops. True when that place
+    /// is inside the run.
+    fn run_debugged<const TIMED: bool>(&mut self, hart: usize) -> bool {
+        let Some(page) = self.code_page(hart) else { return false };
+        let pc = self.harts[hart].pc;
+        let offset = (pc % PAGE_BYTES) as u32;
+        let end = if self.debug.step == Some(hart) {
+            offset + 1
+        } else {
+            let line = pc - u64::from(offset) + u64::from(line_end(offset));
+            let next = self.debug.breakpoints.range(pc + 1..line).next();
+            next.map_or(line_end(offset), |address| offset + (address - pc) as u32)
+        };
+        // SAFETY: `code_page` returned the pointer; pages are boxed and never freed. The reference ends with this line.
+        let address = unsafe { (*page).address };
+        self.fetch_line::<TIMED>(hart, address, offset);
+        let mut cut = CodePage::of_run(&self.memory.ram, address, offset, end);
+        let (count, goes_on, next) = cut.extent();
+        let before = self.harts[hart].instructions;
+        let first = cut.first();
+        self.run::<TIMED>(hart, &raw mut cut, first);
+        let state = &self.harts[hart];
+        let fell_through = state.instructions - before == count && state.pc == pc - u64::from(offset) + u64::from(next);
+        goes_on && fell_through && next < line_end(offset)
+    }
+
+    /// The physical address that a hart's virtual address means now, whatever its permissions. Changes nothing.
+    pub(crate) fn peek_address(&self, hart: usize, address: u64) -> Option<u64> {
+        let page = peek(&self.memory.ram, &self.harts[hart].context(), address)?;
+        let physical = page | address & ((1 << PAGE_SHIFT) - 1);
+        self.memory.ram.contains(physical, 1).then_some(physical)
+    }
+}
