@@ -1,1 +1,105 @@
-fn main() {}
+//! The `concord` command.
+//!
+//! Thin: it reads the command line, connects the machine to the terminal and to files, and says how things ended. Whatever
+//! could be wanted without a terminal lives in the lab or in the machine.
+
+mod command;
+mod console;
+mod keyboard;
+mod output;
+mod session;
+mod signal;
+mod summary;
+mod terminal;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use concord_abi::exit::Exit;
+use std::io::Write;
+use std::process::ExitCode;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  the guest powered off
+  1  the guest reported failure
+  2  bad input: one line on standard error says what and where
+  3  the guest kernel panicked
+  4  deadlock: every hart is idle and nothing can wake one
+  5  a limit was reached, or the run was stopped from the console
+  6  the guest asked for a reset";
+
+/// A deterministic RISC-V multicore that boots real Linux.
+#[derive(Parser)]
+#[command(name = "concord", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(subcommand_required = true, arg_required_else_help = false)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Boot(command::boot::Arguments),
+    Resume(command::resume::Arguments),
+    Build(command::build::Arguments),
+    Doctor(command::doctor::Arguments),
+    Completions(command::completions::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    let result = match arguments.command {
+        Command::Boot(arguments) => command::boot::run(arguments),
+        Command::Resume(arguments) => command::resume::run(arguments),
+        Command::Build(arguments) => command::build::run(&arguments),
+        Command::Doctor(arguments) => command::doctor::run(&arguments),
+        Command::Completions(arguments) => command::completions::run(&arguments),
+    };
+    match result {
+        Ok(exit) => ExitCode::from(exit.code()),
+        Err(error) => refuse(&error.to_string()),
+    }
+}
+
+/// Answers `--help` and `--version`, and reduces anything else that the parser says to its first paragraph on one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // Nobody is left to tell when standard output is gone.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    refuse(&format!("{}; see concord --help", line.strip_prefix("error: ").unwrap_or(&line)))
+}
+
+/// The one line of an error. What a path or an argument brought along must not break the line or reach the terminal as
+/// anything but text.
+fn refuse(message: &str) -> ExitCode {
+    let mut line = String::from("concord: ");
+    for character in message.chars() {
+        if character.is_control() {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    line.push('\n');
+    // Nobody is left to tell when standard error is gone; the exit code says it still.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    ExitCode::from(Exit::BadInput.code())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,149 @@
+//! One run, from the built machine to the last line of the summary: what `boot` and `resume` have in common.
+
+use crate::command::answer_json;
+use crate::console::Console;
+use crate::output::{Inputs, probe};
+use crate::signal::Stop;
+use crate::summary;
+use anyhow::anyhow;
+use concord_abi::exit::Exit;
+use concord_machine::output::AtomicFile;
+use concord_machine::result::{self, ResultDocument};
+use concord_machine::run::{self, Limits, Options, SnapshotEvent};
+use concord_machine::symbols::SymbolTable;
+use concord_machine::{Machine, debugger};
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Options of every run.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Run")]
+pub struct SessionArguments {
+    /// Connect the terminal, or what is piped in, to the guest's console; Ctrl-A x ends the run
+    #[arg(long)]
+    interactive: bool,
+    /// Wait for gdb on this port of 127.0.0.1
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    gdb: Option<u16>,
+    /// End the run after this many instructions of all harts together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_instructions: Option<u64>,
+    /// End the run at this value of the machine's clock
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_cycles: Option<u64>,
+    /// When to take a snapshot: cycle:N, instructions:N, marker:N, region (it begins) or timed (the gear)
+    #[arg(long, value_name = "EVENT", requires = "snapshot")]
+    snapshot_at: Option<SnapshotEvent>,
+    /// The file of the snapshot; every disk must be in overlay or read-only mode
+    #[arg(long, value_name = "FILE", requires = "snapshot_at")]
+    snapshot: Option<PathBuf>,
+    /// Write a timeline that Perfetto opens
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+    /// Write the result document
+    #[arg(long, value_name = "FILE.json")]
+    result: Option<PathBuf>,
+    /// Print the result document to standard output, and the guest's console to standard error
+    #[arg(long)]
+    json: bool,
+    /// Name functions by this file, an ELF file such as vmlinux or a System.map, and not by the kernel's own symbols
+    #[arg(long, value_name = "FILE")]
+    symbols: Option<PathBuf>,
+    /// Print no summary
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl SessionArguments {
+    /// Whether a snapshot is asked for.
+    pub fn takes_snapshot(&self) -> bool {
+        self.snapshot.is_some()
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            limits: Limits { instructions: self.max_instructions, cycles: self.max_cycles },
+            snapshot: self.snapshot_at.zip(self.snapshot.clone()),
+            timeline: self.timeline.clone(),
+        }
+    }
+
+    fn outputs(&self) -> Vec<(&'static str, &Path)> {
+        let outputs = [("--result", &self.result), ("--timeline", &self.timeline), ("--snapshot", &self.snapshot)];
+        outputs.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
+    }
+}
+
+/// Runs the machine that `make` makes, after everything that could be wrong with the other files has been looked for.
+///
+/// # Errors
+/// If an input cannot be used or the host fails; result files are then as they were.
+pub fn run(
+    arguments: &SessionArguments,
+    inputs: &Inputs,
+    make: impl FnOnce() -> anyhow::Result<Machine>,
+) -> anyhow::Result<Exit> {
+    check_outputs(arguments, inputs)?;
+    let mut result_file = arguments.result.as_deref().map(AtomicFile::create).transpose()?;
+    let symbols = arguments.symbols.as_deref().map(SymbolTable::from_file).transpose()?;
+    let mut machine = make()?;
+    if let Some(symbols) = symbols {
+        machine.set_symbols(symbols);
+    }
+
+    let options = arguments.options();
+    let stop = Stop::on_signals().map_err(|error| anyhow!("cannot watch for signals: {error}"))?;
+    let mut console = Console::open(arguments.interactive, arguments.json, stop)?;
+    let begin = Instant::now();
+    let outcome = match arguments.gdb {
+        None => run::run(&mut machine, &options, &mut console),
+        Some(port) => {
+            announce_debugger(port)?;
+            debugger::serve(&mut machine, port, &options, &mut console)
+        }
+    }?;
+    let host_seconds = begin.elapsed().as_secs_f64();
+    // The terminal is the user's again before anything more is said.
+    drop(console);
+
+    let document = result::document(&mut machine, &outcome, host_seconds)?;
+    if let Some(mut file) = result_file.take() {
+        let text = json(&document)?;
+        file.write_all(&text).map_err(|error| file.error(error))?;
+        file.commit()?;
+    }
+    if arguments.json {
+        answer_json(&document)?;
+    }
+    if !arguments.quiet {
+        summary::print(&document);
+    }
+    Ok(outcome.end.exit)
+}
+
+fn check_outputs(arguments: &SessionArguments, inputs: &Inputs) -> anyhow::Result<()> {
+    let mut inputs = inputs.clone();
+    if let Some(symbols) = &arguments.symbols {
+        inputs.add("symbol file", symbols);
+    }
+    inputs.check_outputs(&arguments.outputs())?;
+    for path in [&arguments.timeline, &arguments.snapshot].into_iter().flatten() {
+        probe(path)?;
+    }
+    Ok(())
+}
+
+/// Says that gdb is waited for, unless the port cannot be had.
+fn announce_debugger(port: u16) -> anyhow::Result<()> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| anyhow!("--gdb {port}: {error}"))?;
+    eprintln!("concord: waiting for gdb: target remote localhost:{port}");
+    Ok(())
+}
+
+fn json(document: &ResultDocument) -> anyhow::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(document)?;
+    text.push(b'\n');
+    Ok(text)
+}

@@ -1,0 +1,213 @@
+//! What a person reads at the end of a run.
+
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use concord_machine::result::{FunctionResult, HartResult, ResultDocument};
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write};
+
+const FUNCTIONS_MAX: usize = 15;
+const LOCKS_MAX: usize = 10;
+
+/// Prints the summary to standard error.
+pub fn print(document: &ResultDocument) {
+    let bold = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    // Nobody is left to tell when standard error is gone.
+    let _ = std::io::stderr().write_all(text(document, bold).as_bytes());
+}
+
+/// The summary as text; `bold` marks headings for a terminal.
+fn text(document: &ResultDocument, bold: bool) -> String {
+    let mut tables = vec![cycles(document, bold)];
+    tables.extend(caches(document, bold));
+    tables.extend(functions(&document.functions, bold));
+    tables.extend(locks(document, bold));
+    let mut text = String::from("\n");
+    for table in tables {
+        let _ = writeln!(text, "{table}\n");
+    }
+    for line in devices(document) {
+        let _ = writeln!(text, "{line}");
+    }
+    let _ = writeln!(text, "{}", overall(document));
+    let message = document.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+    let code = if document.guest_code == 0 { String::new() } else { format!(" with code {}", document.guest_code) };
+    let _ = writeln!(text, "concord: {}{code}{message} (exit code {})", document.exit, document.exit_code);
+    text
+}
+
+fn overall(document: &ResultDocument) -> String {
+    let mega = document.instructions as f64 / 1e6;
+    format!(
+        "{} instructions in {} cycles ({:.3} s of guest time), {:.2} s on the host, {:.1} million instructions a second\n\
+         final state {}",
+        grouped(document.instructions),
+        grouped(document.clock_cycles),
+        document.clock_cycles as f64 / 1e9,
+        document.host_seconds,
+        mega / document.host_seconds.max(1e-9),
+        document.digest,
+    )
+}
+
+fn table(title: &str, headings: &[&str], bold: bool) -> Table {
+    let mut table = Table::new();
+    // A table keeps its width: what is piped into a file must not depend on a terminal.
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    let heading = |(index, text): (usize, &str)| {
+        let cell = Cell::new(text).set_alignment(if index == 0 { CellAlignment::Left } else { CellAlignment::Right });
+        if bold { cell.add_attribute(Attribute::Bold) } else { cell }
+    };
+    if bold {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    table.set_header([title].into_iter().chain(headings.iter().copied()).enumerate().map(heading));
+    table
+}
+
+fn add(table: &mut Table, name: &str, values: impl IntoIterator<Item = String>) {
+    let values = values.into_iter().map(|value| Cell::new(value).set_alignment(CellAlignment::Right));
+    table.add_row([Cell::new(name)].into_iter().chain(values));
+}
+
+fn busy_cycles(hart: &HartResult) -> u64 {
+    hart.user_cycles + hart.supervisor_cycles
+}
+
+fn ratio(part: u64, whole: u64) -> String {
+    if whole == 0 { String::from("-") } else { format!("{:.3}", part as f64 / whole as f64) }
+}
+
+fn cycles(document: &ResultDocument, bold: bool) -> Table {
+    let headings = ["instructions", "user cycles", "supervisor cycles", "idle cycles", "instructions/cycle"];
+    let title = if document.region { "region of interest" } else { "whole run" };
+    let mut table = table(title, &headings, bold);
+    let mut total = [0; 4];
+    for (index, hart) in document.harts.iter().enumerate() {
+        let values = [hart.instructions, hart.user_cycles, hart.supervisor_cycles, hart.idle_cycles];
+        for (sum, value) in total.iter_mut().zip(values) {
+            *sum += value;
+        }
+        let ratio = ratio(hart.instructions, busy_cycles(hart));
+        add(&mut table, &format!("hart {index}"), values.map(grouped).into_iter().chain([ratio]));
+    }
+    let ratio = ratio(total[0], total[1] + total[2]);
+    add(&mut table, "all harts", total.map(grouped).into_iter().chain([ratio]));
+    table
+}
+
+/// The counters of the cache model; none when no hart ever ran in the timed gear.
+fn caches(document: &ResultDocument, bold: bool) -> Option<Table> {
+    let headings = [
+        "L1I misses",
+        "L1D misses",
+        "L2 misses",
+        "transfers",
+        "upgrades",
+        "invalidations",
+        "downgrades",
+        "writebacks",
+        "stall cycles",
+    ];
+    let values = |hart: &HartResult| {
+        let counters = &hart.counters;
+        [
+            counters.fetch_misses,
+            counters.data_misses,
+            counters.second_misses,
+            counters.transfers,
+            counters.upgrades,
+            counters.invalidations,
+            counters.downgrades,
+            counters.writebacks,
+            counters.stall_cycles,
+        ]
+    };
+    let mut table = table("caches", &headings, bold);
+    let mut total = [0; 9];
+    for (index, hart) in document.harts.iter().enumerate() {
+        let values = values(hart);
+        for (sum, value) in total.iter_mut().zip(values) {
+            *sum += value;
+        }
+        add(&mut table, &format!("hart {index}"), values.map(grouped));
+    }
+    add(&mut table, "all harts", total.map(grouped));
+    total.iter().any(|sum| *sum != 0).then_some(table)
+}
+
+fn functions(functions: &[FunctionResult], bold: bool) -> Option<Table> {
+    let mut table = table("where the time went", &["cycles (sampled)", "share"], bold);
+    for function in functions.iter().take(FUNCTIONS_MAX) {
+        let share = format!("{:.1} %", function.share * 100.0);
+        add(&mut table, &function.name, [grouped(function.cycles), share]);
+    }
+    (!functions.is_empty()).then_some(table)
+}
+
+fn locks(document: &ResultDocument, bold: bool) -> Option<Table> {
+    let headings = ["call site", "acquisitions", "contended", "spin cycles", "hold cycles"];
+    let mut table = table("locks", &headings, bold);
+    for lock in document.locks.iter().take(LOCKS_MAX) {
+        let counters = &lock.counters;
+        let values = [counters.acquisitions, counters.contended, counters.spin_cycles, counters.hold_cycles];
+        add(&mut table, &lock.lock, [lock.call_site.clone()].into_iter().chain(values.map(grouped)));
+    }
+    (!document.locks.is_empty()).then_some(table)
+}
+
+fn devices(document: &ResultDocument) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (index, disk) in document.devices.disks.iter().enumerate() {
+        lines.push(format!(
+            "disk {index}: {} reads of {} bytes, {} writes of {} bytes, {} flushes, {} errors",
+            grouped(disk.reads),
+            grouped(disk.read_bytes),
+            grouped(disk.writes),
+            grouped(disk.written_bytes),
+            grouped(disk.flushes),
+            grouped(disk.errors),
+        ));
+    }
+    if let Some(net) = &document.devices.net {
+        lines.push(format!(
+            "network: {} frames sent, {} received, {} dropped",
+            grouped(net.sent_frames),
+            grouped(net.received_frames),
+            grouped(net.sent_dropped_frames + net.received_dropped_frames),
+        ));
+    }
+    lines
+}
+
+/// A number in groups of three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn a_ratio_of_nothing_is_none() {
+        assert_eq!(ratio(5, 0), "-");
+        assert_eq!(ratio(1, 4), "0.250");
+    }
+}
