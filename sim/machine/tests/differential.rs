@@ -86,7 +86,7 @@ fn the_programs_meet_every_cause() {
     for (paging, is_user) in [(Paging::Bare, false), (Paging::Bare, true), (Paging::Sv39, false), (Paging::Sv39, true)]
     {
         let variant = Variant { paging, is_user };
-        let names: Vec<Name> = (1..=10).map(|seed| Name { seed, variant, items: ITEMS }).collect();
+        let names: Vec<Name> = (1..=40).map(|seed| Name { seed, variant, items: ITEMS }).collect();
         for dump in dump(&names, &functional).chunks(DUMP_LINES) {
             causes.extend(trap_causes(dump));
         }

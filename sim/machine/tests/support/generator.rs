@@ -2,9 +2,9 @@
 //! last instruction. A program of fewer items of the same seed is a prefix of the longer one, which lets a difference
 //! be traced to its item.
 //!
-//! Registers x24 to x27 are the harness's and the generator's: the address to go on at after a failed fetch, the
-//! harness's context, the counter of the current loop, the base of the data. Everything else is the program's to
-//! destroy.
+//! Registers x22 to x27 are the harness's and the generator's: a temporary and the sum of results seen so far, the
+//! address to go on at after a failed fetch, the harness's context, the counter of the current loop, the base of the
+//! data. Everything else is the program's to destroy.
 //!
 //! What the specification leaves open, or where QEMU 7.2 departs from it, is not generated: SC to misaligned or other
 //! addresses within a reservation, odd values of sepc, undefined causes, page tables outside memory.
@@ -16,13 +16,19 @@ mod integer;
 mod memory;
 mod system;
 
-use super::assembler::{Code, EBREAK};
+use super::assembler::{Code, EBREAK, OP_FP, OP_IMM, add, i_type, r_type};
 use super::harness::{
     CODE_SLOT, CONTEXT, CONTEXT_REGISTER, DATA_SIZE_BYTES, DATA_SLOT, PTE_ACCESSED_DIRTY, PTE_EXECUTE, PTE_READ,
     PTE_USER, PTE_VALID, PTE_WRITE, Paging, RESUME_REGISTER, WINDOW_PAGES, WINDOWS, pte,
 };
 use super::random::Random;
 
+const MIX_TEMPORARY: u32 = 22;
+/// Results that a later instruction overwrites would not be seen in the final state, so many are folded into this
+/// register.
+const MIX_REGISTER: u32 = 23;
+/// The first of the registers that programs do not write.
+const RESERVED_FIRST: u32 = MIX_TEMPORARY;
 pub const LOOP_REGISTER: u32 = 26;
 pub const DATA_REGISTER: u32 = 27;
 
@@ -107,7 +113,7 @@ impl Generator {
     fn destination(&mut self) -> u32 {
         loop {
             let register = self.random.below(32) as u32;
-            if !(RESUME_REGISTER..=DATA_REGISTER).contains(&register) {
+            if !(RESERVED_FIRST..=DATA_REGISTER).contains(&register) {
                 return register;
             }
         }
@@ -126,6 +132,22 @@ impl Generator {
     /// Any register, to be read.
     fn source(&mut self) -> u32 {
         self.random.below(32) as u32
+    }
+
+    /// Folds an integer result into the sum, most of the time.
+    fn mix(&mut self, register: u32) {
+        if !self.random.one_in(4) {
+            // RORI by 7, so that equal results do not cancel.
+            self.code.push(i_type(OP_IMM, MIX_REGISTER, 5, MIX_REGISTER, 0x600 | 7));
+            self.code.push(add(MIX_REGISTER, MIX_REGISTER, register));
+        }
+    }
+
+    /// Folds a floating-point result into the sum, most of the time.
+    fn mix_float(&mut self, register: u32) {
+        // FMV.X.D
+        self.code.push(r_type(OP_FP, MIX_TEMPORARY, 0, register, 0, 0x71));
+        self.mix(MIX_TEMPORARY);
     }
 
     fn simple_item(&mut self) {

@@ -76,18 +76,37 @@ impl Generator {
     }
 }
 
-/// A valid instruction, its first two operands often fresh, its flags often read and cleared at once.
+/// Whether a valid instruction writes an integer register: comparisons, conversions to integers, FMV.X and FCLASS.
+fn writes_integer(instruction: u32) -> bool {
+    instruction & 0x7f == OP_FP && matches!(instruction >> 27, 0x14 | 0x18 | 0x1c)
+}
+
+/// A valid instruction, its first two operands often fresh and now and then equal but for the sign; its flags often
+/// read and cleared at once.
 pub fn operation(generator: &mut Generator) {
     let instruction = encode(generator);
-    for operand in [instruction >> 15 & 31, instruction >> 20 & 31] {
-        if generator.random.one_in(2) {
+    let (rs1, rs2, rd) = (instruction >> 15 & 31, instruction >> 20 & 31, instruction >> 7 & 31);
+    for operand in [rs1, rs2] {
+        if !generator.random.one_in(4) {
             generator.fresh(operand);
         }
     }
+    if generator.random.one_in(4) {
+        // FSGNJ or FSGNJN in either format.
+        let funct3 = generator.random.below(2) as u32;
+        let format = instruction >> 25 & 1;
+        generator.code.push(r_type(OP_FP, rs2, funct3, rs1, rs1, 0x10 | format));
+    }
     generator.code.push(instruction);
-    if generator.random.one_in(3) {
+    if writes_integer(instruction) {
+        generator.mix(rd);
+    } else {
+        generator.mix_float(rd);
+    }
+    if generator.random.one_in(2) {
         let rd = generator.destination();
         generator.code.push(csr(CSRRW, rd, CSR_FFLAGS, 0));
+        generator.mix(rd);
     }
 }
 
@@ -103,4 +122,6 @@ pub fn any_encoding(generator: &mut Generator) {
     };
     let rd = generator.destination();
     generator.code.push(word & !(31 << 7) | rd << 7);
+    generator.mix(rd);
+    generator.mix_float(rd);
 }

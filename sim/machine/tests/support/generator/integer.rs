@@ -149,6 +149,7 @@ fn encode_any(generator: &mut Generator) -> u32 {
 pub fn operation(generator: &mut Generator) {
     let instruction = encode(generator);
     generator.code.push(instruction);
+    generator.mix(instruction >> 7 & 31);
 }
 
 /// Any bits in a register-to-register opcode, or a valid instruction with one bit turned: most are illegal, and both
@@ -162,4 +163,5 @@ pub fn any_encoding(generator: &mut Generator) {
         encode(generator) ^ flipped
     };
     generator.code.push(sanitize(word & !(31 << 7) | rd << 7));
+    generator.mix(rd);
 }

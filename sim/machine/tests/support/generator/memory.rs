@@ -57,6 +57,11 @@ pub fn access(generator: &mut Generator) {
         _ => s_type(STORE_FP, random.pick(&[2, 3]), base, float, displacement),
     };
     generator.code.push(instruction);
+    match instruction & 0x7f {
+        LOAD => generator.mix(instruction >> 7 & 31),
+        LOAD_FP => generator.mix_float(float),
+        _ => {}
+    }
 }
 
 /// The sixteen-bit forms: with a base in x8 to x15, or in the stack pointer.
@@ -76,9 +81,9 @@ pub fn compressed_access(generator: &mut Generator) {
             (displacement >> 6 & 3) << 5
         };
         let data = generator.random.below(8) as u16;
-        let base = base as u16 - 8;
-        let middle = (displacement >> 3 & 7) << 10 | base << 7 | high | data << 2;
+        let middle = (displacement >> 3 & 7) << 10 | (base as u16 - 8) << 7 | high | data << 2;
         generator.code.push_compressed(funct3 << 13 | middle);
+        mix_loaded(generator, funct3, u32::from(data) + 8);
     } else {
         let displacement = generator.random.below(64) as u16 * if is_word { 4 } else { 8 };
         generator.point(2, offset, i64::from(displacement));
@@ -99,6 +104,15 @@ pub fn compressed_access(generator: &mut Generator) {
             (false, false) => (displacement >> 3 & 7) << 10 | (displacement >> 6 & 7) << 7 | data << 2,
         };
         generator.code.push_compressed(funct3 << 13 | middle | 2);
+        mix_loaded(generator, funct3, u32::from(data));
+    }
+}
+
+fn mix_loaded(generator: &mut Generator, funct3: u16, register: u32) {
+    match funct3 {
+        1 => generator.mix_float(register),
+        2 | 3 => generator.mix(register),
+        _ => {}
     }
 }
 
@@ -114,6 +128,7 @@ pub fn atomic(generator: &mut Generator) {
     let order = generator.random.below(4) as u32;
     let (rd, rs2) = (generator.destination(), generator.source());
     generator.code.push(r_type(AMO, rd, funct3, base, rs2, funct5 << 2 | order));
+    generator.mix(rd);
 }
 
 /// LR and SC of one size: a pair, retried until it succeeds, since an SC may also fail for no reason of the program's;
@@ -139,6 +154,7 @@ pub fn reservation(generator: &mut Generator) {
         let elsewhere = if offset & 4096 == 0 { 1024 } else { -1024 };
         generator.code.push(addi(status, base, elsewhere));
         generator.code.push(store(status, status));
+        generator.mix(status);
         return;
     }
     generator.code.push(store(status, base));
@@ -146,4 +162,6 @@ pub fn reservation(generator: &mut Generator) {
     if generator.random.one_in(3) {
         generator.code.push(store(status, base));
     }
+    generator.mix(loaded);
+    generator.mix(status);
 }

@@ -46,6 +46,7 @@ pub fn float_status(generator: &mut Generator) {
     let funct3 = generator.random.pick(&[CSRRW, CSRRS, CSRRC, 5, 6, 7]);
     let operand = generator.source();
     generator.code.push(csr_access(funct3, rd, number, operand));
+    generator.mix(rd);
     // A reserved dynamic mode makes most that follows illegal: leave it soon.
     if generator.random.one_in(2) {
         generator.simple_item();
@@ -63,6 +64,7 @@ pub fn csr(generator: &mut Generator) {
             let funct3 = generator.random.pick(&[CSRRW, CSRRS, CSRRC, 5, 6, 7]);
             let (rd, operand) = (generator.destination(), generator.source());
             generator.code.push(csr_access(funct3, rd, CSR_SSCRATCH, operand));
+            generator.mix(rd);
         }
         2 => write_and_read(generator, CSR_STVAL, |random| random.integer()),
         3 => write_and_read(generator, CSR_SEPC, |random| random.integer() & !1),
@@ -76,6 +78,7 @@ pub fn csr(generator: &mut Generator) {
             generator.code.load_immediate(value, address);
             generator.code.push(csr_access(CSRRW, old, CSR_STVEC, value));
             generator.code.push(csr_access(CSRRW, new, CSR_STVEC, old));
+            generator.mix(new);
         }
         7 | 8 => status_bits(generator),
         9 => return_to_self(generator),
@@ -98,6 +101,7 @@ fn write_and_read(generator: &mut Generator, number: u32, value: fn(&mut crate::
     generator.code.push(csr_access(CSRRW, 0, number, register));
     let rd = generator.destination();
     generator.code.push(csr_access(CSRRS, rd, number, 0));
+    generator.mix(rd);
 }
 
 /// Sets or clears SPIE, SPP, SUM and MXR, and reads sstatus. Floating point is dirty by then on both machines.
@@ -109,6 +113,7 @@ fn status_bits(generator: &mut Generator) {
     let rd = generator.destination();
     let funct3 = generator.random.pick(&[CSRRS, CSRRC]);
     generator.code.push(csr_access(funct3, rd, CSR_SSTATUS, register));
+    generator.mix(rd);
     if generator.random.one_in(4) {
         // Floating point off, one instruction that traps for it (or does not use it), and on again.
         generator.code.load_immediate(register, 3 << 13);
@@ -167,6 +172,7 @@ fn translation(generator: &mut Generator) {
         generator.code.load_immediate(value, reserved);
         generator.code.push(csr_access(CSRRW, 0, CSR_SATP, value));
         generator.code.push(csr_access(CSRRS, old, CSR_SATP, 0));
+        generator.mix(old);
     } else if generator.random.one_in(3) {
         generator.code.push(csr_access(CSRRW, old, CSR_SATP, 0));
         generator.code.push(SFENCE_VMA_ALL);
@@ -280,6 +286,7 @@ pub fn self_modification(generator: &mut Generator) {
     let offset = (generator.code.len_bytes() - start) as i64;
     generator.code.push(old);
     generator.code.patch(position, s_type(STORE, 2, base, value, offset));
+    generator.mix(new >> 7 & 31);
 }
 
 /// Writes a little code into the data and runs it where a page of the window has it, if that page may be executed;
