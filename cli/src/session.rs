@@ -118,7 +118,7 @@ pub fn run(
         answer_json(&document)?;
     }
     if !arguments.quiet {
-        summary::print(&document);
+        summary::print(&document, &arguments.outputs());
     }
     Ok(outcome.end.exit)
 }

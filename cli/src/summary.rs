@@ -4,19 +4,20 @@ use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, pre
 use concord_machine::result::{FunctionResult, HartResult, ResultDocument};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 
 const FUNCTIONS_MAX: usize = 15;
 const LOCKS_MAX: usize = 10;
 
-/// Prints the summary to standard error.
-pub fn print(document: &ResultDocument) {
+/// Prints the summary to standard error; `files` are what the run wrote, by option.
+pub fn print(document: &ResultDocument, files: &[(&str, &Path)]) {
     let bold = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     // Nobody is left to tell when standard error is gone.
-    let _ = std::io::stderr().write_all(text(document, bold).as_bytes());
+    let _ = std::io::stderr().write_all(text(document, files, bold).as_bytes());
 }
 
 /// The summary as text; `bold` marks headings for a terminal.
-fn text(document: &ResultDocument, bold: bool) -> String {
+fn text(document: &ResultDocument, files: &[(&str, &Path)], bold: bool) -> String {
     let mut tables = vec![cycles(document, bold)];
     tables.extend(caches(document, bold));
     tables.extend(functions(&document.functions, bold));
@@ -29,6 +30,9 @@ fn text(document: &ResultDocument, bold: bool) -> String {
         let _ = writeln!(text, "{line}");
     }
     let _ = writeln!(text, "{}", overall(document));
+    for (option, path) in files {
+        let _ = writeln!(text, "{}: {}", option.trim_start_matches('-'), path.display());
+    }
     let message = document.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
     let code = if document.guest_code == 0 { String::new() } else { format!(" with code {}", document.guest_code) };
     let _ = writeln!(text, "concord: {}{code}{message} (exit code {})", document.exit, document.exit_code);
