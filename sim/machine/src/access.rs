@@ -49,6 +49,7 @@ impl Machine {
     }
 
     /// Where an access inside one line goes.
+    #[inline]
     fn place(&mut self, hart: usize, address: u64, access: Access) -> Result<Place, Fault> {
         if let Some(place) = self.supervisor_hit(hart, address, access) {
             return Ok(place);
@@ -60,6 +61,7 @@ impl Machine {
 
     /// Supervisor mode on a user page that the line table holds (`sstatus.SUM`): a hit like any other, only that the
     /// interpreter's one compare asks for the hart's own mode.
+    #[inline]
     fn supervisor_hit(&mut self, hart: usize, address: u64, access: Access) -> Option<Place> {
         let timed = self.memory.is_timed();
         let core = self.memory.core(hart);

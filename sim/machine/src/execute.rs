@@ -353,12 +353,12 @@ impl Machine {
                     Kind::BranchLessThanUnsigned => branch!(x!(op.rs1) < x!(op.rs2)),
                     Kind::BranchGreaterEqualUnsigned => branch!(x!(op.rs1) >= x!(op.rs2)),
                     Kind::Jump => {
-                        set!(page_address + (u64::from(op.rs1) | u64::from(op.rs2) << 8));
+                        set!(page_address.wrapping_add(u64::from(op.rs1) | u64::from(op.rs2) << 8));
                         return Left::Gone { end: next, target: imm };
                     }
                     Kind::JumpRegister => {
                         let target = x!(op.rs1).wrapping_add((op.imm >> 16) as u64) & !1;
-                        set!(page_address + (imm & 0xffff));
+                        set!(page_address.wrapping_add(imm & 0xffff));
                         return Left::Gone { end: next, target: target.wrapping_sub(page_address) };
                     }
                     Kind::Multiply => set!(x!(op.rs1).wrapping_mul(x!(op.rs2))),

@@ -1,6 +1,6 @@
 //! One hart's architectural state (privileged specification, "Supervisor-Level ISA").
 
-use concord_mem::translation::Context;
+use concord_mem::translation::{Context, MODE_BARE, MODE_SV39, MODE_SV48};
 use serde::{Deserialize, Serialize};
 
 /// Length of the register arrays; registers are numbered below it in decoded ops.
@@ -28,6 +28,9 @@ pub const CAUSE_BREAKPOINT: u64 = 3;
 pub const CAUSE_LOAD_MISALIGNED: u64 = 4;
 pub const CAUSE_STORE_MISALIGNED: u64 = 6;
 pub const CAUSE_USER_CALL: u64 = 8;
+
+/// No clock comes here (it would take 146 years of guest time), so that a sum of a clock and a duration cannot overflow.
+const TIME_CYCLES_MAX: u64 = 1 << 62;
 
 /// Privilege modes that the machine has; machine mode is the machine itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -143,6 +146,26 @@ impl Hart {
         self.x[11] = argument;
     }
 
+    /// True when no register holds what no instruction can put there. For a hart that was read from a file.
+    pub(crate) fn is_possible(&self) -> bool {
+        let address_is_even = match self.activity {
+            Activity::Suspended { address, .. } => address & 1 == 0,
+            _ => true,
+        };
+        self.x[0] == 0
+            && self.pc & 1 == 0
+            && self.sepc & 1 == 0
+            && self.stvec & 2 == 0
+            && address_is_even
+            && self.sstatus & !SSTATUS_WRITABLE == 0
+            && self.sie & !INTERRUPTS == 0
+            && self.fcsr >> 8 == 0
+            && matches!(self.satp >> 60, MODE_BARE | MODE_SV39 | MODE_SV48)
+            && self.cycle >> 63 == 0
+            && self.accounted_cycle <= self.cycle
+            && self.instructions <= self.cycle
+    }
+
     /// True when floating-point instructions are enabled.
     #[inline]
     pub fn float_is_on(&self) -> bool {
@@ -177,9 +200,12 @@ impl Hart {
             | u64::from(self.external_interrupt) * INTERRUPT_EXTERNAL
     }
 
-    /// The clock value at which the timer interrupt (Sstc) becomes pending.
+    /// The clock value at which the timer interrupt (Sstc) becomes pending; [`u64::MAX`] for never.
     pub fn timer_cycle(&self, cycles_per_tick: u64) -> u64 {
-        self.stimecmp.saturating_mul(cycles_per_tick)
+        match self.stimecmp.checked_mul(cycles_per_tick) {
+            Some(cycle) if cycle < TIME_CYCLES_MAX => cycle,
+            _ => u64::MAX,
+        }
     }
 
     /// The first clock value at which a sleeping hart wakes without anybody's help.

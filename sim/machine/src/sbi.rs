@@ -111,10 +111,12 @@ impl Machine {
         for target in bits(targets) {
             if function == 0 {
                 self.memory.flush_fetch(target);
-            } else if size == u64::MAX || start == 0 && size == 0 || size > FENCE_PAGES_MAX << 12 {
+            } else if size == 0 || size > FENCE_PAGES_MAX << 12 {
                 self.memory.flush_translations(target, None);
             } else {
-                for page in start >> 12..(start + size).div_ceil(4096) {
+                // The range may end with the address space.
+                let last = start.saturating_add(size - 1);
+                for page in start >> 12..=last >> 12 {
                     self.memory.flush_translations(target, Some(page << 12));
                 }
             }
@@ -127,7 +129,7 @@ impl Machine {
         match function {
             0 => Some(match target {
                 None => Err(Failure::InvalidParameter),
-                Some(_) if !self.memory.ram.contains(a[1], 2) => Err(Failure::InvalidAddress),
+                Some(_) if !self.is_start_address(a[1]) => Err(Failure::InvalidAddress),
                 Some(target) if self.harts[target].activity != Activity::Stopped => Err(Failure::AlreadyAvailable),
                 Some(target) => {
                     self.start_hart(target, a[1], a[2], self.harts[caller].cycle);
@@ -153,10 +155,16 @@ impl Machine {
         }
     }
 
+    /// Whether a hart can start at a physical address.
+    fn is_start_address(&self, address: u64) -> bool {
+        address & 1 == 0 && self.memory.ram.contains(address, 2)
+    }
+
     /// Suspends the caller: retentive as `wfi` does, non-retentive to start again at an address.
     fn suspend(&mut self, hart: usize, kind: u64, address: u64, argument: u64) -> Option<Answer> {
         let activity = match kind {
             0 => Activity::Waiting,
+            0x8000_0000 if !self.is_start_address(address) => return Some(Err(Failure::InvalidAddress)),
             0x8000_0000 => Activity::Suspended { address, argument },
             _ => return Some(Err(Failure::InvalidParameter)),
         };
@@ -170,8 +178,9 @@ impl Machine {
     fn system_reset(&mut self, hart: usize, kind: u64, reason: u64) -> Answer {
         let exit = match (kind, reason) {
             (0..=2, 1) => Exit::Failed,
-            (0, _) => Exit::PoweredOff,
-            (1 | 2, _) => Exit::Reset,
+            (0, 0) => Exit::PoweredOff,
+            (1 | 2, 0) => Exit::Reset,
+            // Every other type and reason is reserved, or some platform's own.
             _ => return Err(Failure::InvalidParameter),
         };
         self.end(End { exit, code: u64::from(exit == Exit::Failed), hart: Some(hart) });
@@ -185,6 +194,7 @@ impl Machine {
                 if a[2] != 0 || !self.memory.ram.contains(address, length) {
                     return Err(Failure::InvalidParameter);
                 }
+                let length = length.min(CONSOLE_BYTES_MAX);
                 if function == 0 {
                     let bytes: Vec<u8> =
                         (0..length).map(|index| self.memory.ram.read(address + index, 1) as u8).collect();
@@ -223,6 +233,9 @@ impl Machine {
 
 /// A remote fence of more pages than this flushes everything.
 const FENCE_PAGES_MAX: u64 = 64;
+
+/// A debug console call passes no more than this on: a call may do part of its work, and the host pays for it at once.
+const CONSOLE_BYTES_MAX: u64 = 64 << 10;
 
 fn base(function: u64, argument: u64) -> Answer {
     Ok(match function {

@@ -6,7 +6,7 @@
 
 use crate::configuration::Configuration;
 use crate::error::MachineError;
-use crate::hart::Hart;
+use crate::hart::{Activity, Hart};
 use crate::machine::Machine;
 use crate::output::AtomicFile;
 use crate::statistics::Statistics;
@@ -121,23 +121,54 @@ impl Machine {
         let mut state = Vec::new();
         decoder.by_ref().take(length).read_to_end(&mut state).map_err(|error| content(&error.to_string()))?;
         let state: State = postcard::from_bytes(&state).map_err(|error| content(&error.to_string()))?;
-        let mut machine = Machine::bare(state.configuration)?;
-        let harts = machine.harts.len();
+        let board = &state.configuration.board;
+        board.validate().map_err(MachineError::from)?;
+        let harts = board.harts.count;
         if state.harts.len() != harts || state.next_turns.len() != harts || !state.statistics.fits(harts) {
             return Err(content("its harts are not those of its board").into());
         }
+        // Before any memory is allocated by what the board says: a file cannot ask for much more than it is long.
+        let sizes = state.memory.check_sizes(&state.configuration.model(), harts);
+        sizes.map_err(|error| content(&error.to_string()))?;
+        let mut machine = Machine::bare(state.configuration)?;
         machine.bus = Bus::restore(machine.configuration.bus(), &state.bus).map_err(MachineError::from)?;
         machine.read_pages(&mut decoder)?;
-        if !machine.memory.restore(state.memory) {
-            return Err(content("its caches are not those of its board").into());
-        }
+        machine.memory.restore(state.memory).map_err(|error| content(&error.to_string()))?;
         machine.harts = state.harts;
         machine.statistics = state.statistics;
         machine.symbols = state.symbols;
         machine.next_turns = state.next_turns;
         machine.external_interrupts = state.external_interrupts;
         machine.instructions = state.instructions;
+        machine.check_harts().map_err(SnapshotError::Content)?;
         Ok(machine)
+    }
+
+    /// Checks what the interpreter and the scheduler rely on, after a state was read.
+    fn check_harts(&self) -> Result<(), String> {
+        for (index, hart) in self.harts.iter().enumerate() {
+            let turn = self.next_turns[index];
+            let turn_fits = match hart.activity {
+                Activity::Stopped => turn == u64::MAX,
+                Activity::Running => turn == hart.cycle,
+                Activity::Waiting | Activity::Suspended { .. } => turn >= hart.cycle,
+            };
+            let lines_up = self.external_interrupts >> index & 1 == 1;
+            if !hart.is_possible() {
+                return Err(format!("hart {index} has impossible registers"));
+            } else if !turn_fits {
+                return Err(format!("hart {index} has an impossible next turn"));
+            } else if hart.context() != self.memory.cores()[index].context {
+                return Err(format!("hart {index} and its memory disagree about its mode"));
+            } else if hart.external_interrupt != lines_up {
+                return Err(format!("hart {index} and the machine disagree about its interrupts"));
+            }
+        }
+        let none_beyond = |harts: u64| harts.checked_shr(self.harts.len() as u32).unwrap_or(0) == 0;
+        if !none_beyond(self.external_interrupts) || !none_beyond(self.bus.external_interrupt_harts()) {
+            return Err("it interrupts harts that do not exist".to_owned());
+        }
+        Ok(())
     }
 
     fn read_pages(&mut self, decoder: &mut impl Read) -> Result<(), SnapshotError> {

@@ -100,7 +100,7 @@ impl Statistics {
 
     /// A lock hint of a hart, which is just past it.
     pub(crate) fn lock(&mut self, hart: usize, hint: Hint, lock: u64, state: &Hart, trace: &mut Trace) {
-        let site = state.pc - 4;
+        let site = state.pc.wrapping_sub(4);
         let now = state.cycle;
         let mine = &mut self.hart_locks[hart];
         match hint {
@@ -110,7 +110,7 @@ impl Statistics {
                 counters.acquisitions += 1;
                 if let Some((_, since)) = mine.spinning.take_if(|(spun_on, _)| *spun_on == lock) {
                     counters.contended += 1;
-                    counters.spin_cycles += now - since;
+                    counters.spin_cycles += now.saturating_sub(since);
                     trace.push(hart, Doing::Spinning { lock }, since, now);
                 }
                 if mine.held.len() < HELD_MAX {

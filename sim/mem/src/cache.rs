@@ -5,6 +5,8 @@
 //! reference bits are the live entries of the line table: a line that the hart uses is one that the line table holds, and a
 //! hit there must not have to touch the cache. The second level is true LRU.
 
+mod check;
+
 use crate::line_table::LineTable;
 use crate::ram::{LINE_SHIFT, RAM_BASE};
 use serde::{Deserialize, Serialize};
@@ -42,86 +44,126 @@ pub fn line_of(address: u64) -> Line {
 const NO_LINE: u32 = u32::MAX;
 const NO_SLOT: u16 = u16::MAX;
 
+/// A way of a first-level data cache: the line, whether it may be stored to, and where the line table last held it, in one
+/// word, so that a set is one line of the host's cache.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct DataWay(u64);
+
+const WRITABLE: u64 = 1 << 32;
+const SLOT_SHIFT: u32 = 48;
+const NO_DATA: DataWay = DataWay(NO_LINE as u64 | (NO_SLOT as u64) << SLOT_SHIFT);
+
+impl DataWay {
+    fn new(line: Line, writable: bool) -> DataWay {
+        DataWay(u64::from(line) | (NO_SLOT as u64) << SLOT_SHIFT | if writable { WRITABLE } else { 0 })
+    }
+
+    fn line(self) -> Line {
+        self.0 as u32
+    }
+
+    fn is_writable(self) -> bool {
+        self.0 & WRITABLE != 0
+    }
+
+    fn set_writable(&mut self, writable: bool) {
+        self.0 = self.0 & !WRITABLE | if writable { WRITABLE } else { 0 };
+    }
+
+    /// The slot of the line table that held the line last, or a number that is no slot.
+    fn slot(self) -> usize {
+        (self.0 >> SLOT_SHIFT) as usize
+    }
+
+    fn set_slot(&mut self, slot: usize) {
+        self.0 = self.0 & !(u64::MAX << SLOT_SHIFT) | (slot as u64) << SLOT_SHIFT;
+    }
+
+    /// The slot of the line table that holds the line now.
+    fn live_slot(self, table: &LineTable) -> Option<usize> {
+        let slot = self.slot();
+        (slot != usize::from(NO_SLOT) && table.holds(slot, physical_line(self.line()))).then_some(slot)
+    }
+}
+
 /// A first-level data cache.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct DataCache {
     geometry: Geometry,
-    /// `line << 1 | writable`, or [`NO_LINE`].
-    tags: Vec<u32>,
-    /// Where the line table last held the line.
-    slots: Vec<u16>,
+    ways: Vec<DataWay>,
     /// The CLOCK hand of each set.
     hands: Vec<u8>,
 }
 
 impl DataCache {
     pub fn new(geometry: Geometry) -> DataCache {
-        let lines = geometry.sets * geometry.ways;
-        DataCache { geometry, tags: vec![NO_LINE; lines], slots: vec![NO_SLOT; lines], hands: vec![0; geometry.sets] }
+        DataCache { geometry, ways: vec![NO_DATA; geometry.sets * geometry.ways], hands: vec![0; geometry.sets] }
     }
 
-    fn first_way(&self, line: Line) -> usize {
-        (line as usize & (self.geometry.sets - 1)) * self.geometry.ways
+    fn set_of(&self, line: Line) -> usize {
+        line as usize & (self.geometry.sets - 1)
     }
 
     /// The index of the way that holds `line`.
     #[inline]
     pub fn find(&self, line: Line) -> Option<usize> {
-        let first = self.first_way(line);
-        self.tags[first..first + self.geometry.ways].iter().position(|tag| tag >> 1 == line).map(|way| first + way)
+        let first = self.set_of(line) * self.geometry.ways;
+        let set = &self.ways[first..first + self.geometry.ways];
+        set.iter().position(|way| way.line() == line).map(|way| first + way)
     }
 
+    #[inline]
     pub fn is_writable(&self, way: usize) -> bool {
-        self.tags[way] & 1 == 1
+        self.ways[way].is_writable()
     }
 
     pub fn set_writable(&mut self, way: usize, writable: bool) {
-        self.tags[way] = self.tags[way] & !1 | u32::from(writable);
+        self.ways[way].set_writable(writable);
     }
 
-    /// Notes that the line table holds the line of `way` in `slot`, and returns the slot it was in before, if another.
-    pub fn set_slot(&mut self, way: usize, slot: usize) -> Option<usize> {
-        let old = std::mem::replace(&mut self.slots[way], slot as u16);
-        (old != NO_SLOT && usize::from(old) != slot).then_some(usize::from(old))
-    }
-
-    /// The slot of the line table that held the line of `way` last.
-    pub fn slot(&self, way: usize) -> Option<usize> {
-        let slot = self.slots[way];
-        (slot != NO_SLOT).then_some(usize::from(slot))
+    /// Notes that the line table is about to hold the line of `way` in `slot`; an entry for it elsewhere goes.
+    #[inline]
+    pub fn set_slot(&mut self, way: usize, slot: usize, table: &mut LineTable) {
+        if let Some(old) = self.ways[way].live_slot(table).filter(|old| *old != slot) {
+            table.drop_slot(old);
+        }
+        self.ways[way].set_slot(slot);
     }
 
     /// Puts `line` in the place of a victim, whose line-table entry goes too. Returns the way.
+    #[inline]
     pub fn fill(&mut self, line: Line, writable: bool, table: &mut LineTable) -> usize {
-        let first = self.first_way(line);
-        let set = first / self.geometry.ways;
-        let way = loop {
-            let way = first + usize::from(self.hands[set]);
-            self.hands[set] = self.geometry.after(self.hands[set]);
-            let tag = self.tags[way];
-            let referenced =
-                self.slot(way).filter(|slot| tag != NO_LINE && table.holds(*slot, physical_line(tag >> 1)));
-            match referenced {
+        let set = self.set_of(line);
+        let first = set * self.geometry.ways;
+        let ways = &mut self.ways[first..first + self.geometry.ways];
+        let mut hand = self.hands[set];
+        loop {
+            let index = usize::from(hand);
+            hand = self.geometry.after(hand);
+            let way = &mut ways[index];
+            // The line table's entry is the way's reference bit: it is taken away, and the way gets its second chance.
+            match way.live_slot(table) {
                 Some(slot) => {
                     table.drop_slot(slot);
-                    self.slots[way] = NO_SLOT;
+                    way.set_slot(usize::from(NO_SLOT));
                 }
-                None => break way,
+                None => {
+                    *way = DataWay::new(line, writable);
+                    self.hands[set] = hand;
+                    return first + index;
+                }
             }
-        };
-        self.tags[way] = line << 1 | u32::from(writable);
-        self.slots[way] = NO_SLOT;
-        way
+        }
     }
 
     /// Forgets `line`, in the line table too.
     pub fn drop_line(&mut self, line: Line, table: &mut LineTable) {
         if let Some(way) = self.find(line) {
-            if let Some(slot) = self.slot(way).filter(|slot| table.holds(*slot, physical_line(line))) {
+            if let Some(slot) = self.ways[way].live_slot(table) {
                 table.drop_slot(slot);
             }
-            self.tags[way] = NO_LINE;
-            self.slots[way] = NO_SLOT;
+            self.ways[way] = NO_DATA;
         }
     }
 
@@ -129,7 +171,7 @@ impl DataCache {
     pub fn revoke_write(&mut self, line: Line, table: &mut LineTable) {
         if let Some(way) = self.find(line) {
             self.set_writable(way, false);
-            if let Some(slot) = self.slot(way).filter(|slot| table.holds(*slot, physical_line(line))) {
+            if let Some(slot) = self.ways[way].live_slot(table) {
                 table.entry(slot).write_tag = crate::line_table::INVALID;
             }
         }
@@ -310,7 +352,7 @@ mod tests {
         let mut table = LineTable::default();
         let way = cache.fill(0, false, &mut table);
         cache.fill(2, false, &mut table);
-        cache.set_slot(way, 7);
+        cache.set_slot(way, 7, &mut table);
         *table.entry(7) = Entry { read_tag: 0, write_tag: INVALID, addend: 0, line: physical_line(0) };
         cache.fill(4, false, &mut table);
         assert!(cache.find(0).is_some() && cache.find(2).is_none(), "0 was referenced, so 2 went");

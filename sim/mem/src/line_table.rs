@@ -5,7 +5,9 @@
 //! cache and, in the timed gear, of the first-level data cache, so a hit changes nothing else. Its entries are also the
 //! reference bits of the cache's replacement (see `cache.rs`), so they are part of the machine's state and are saved.
 
-use crate::ram::{LINE_SHIFT, PAGE_SHIFT, Ram};
+mod check;
+
+use crate::ram::{LINE_SHIFT, PAGE_SHIFT};
 use serde::{Deserialize, Serialize};
 
 /// The number of entries; a power of two and at least the lines of a page.
@@ -84,8 +86,10 @@ impl LineTable {
         self.entries.fill(EMPTY);
     }
 
+    #[inline]
     pub fn drop_slot(&mut self, slot: usize) {
-        self.entries[slot] = EMPTY;
+        let entry = &mut self.entries[slot];
+        (entry.read_tag, entry.write_tag, entry.line) = (INVALID, INVALID, INVALID);
     }
 
     /// Drops every entry of the virtual page that holds `address`.
@@ -108,27 +112,6 @@ impl LineTable {
                 entry.write_tag = INVALID;
             }
         }
-    }
-
-    /// Computes the host addresses of a table that was just read from a snapshot. False when an entry lies outside RAM.
-    pub fn rebase(&mut self, timed: bool, ram: &Ram) -> bool {
-        if self.entries.len() != ENTRIES {
-            return false;
-        }
-        for entry in &mut self.entries {
-            if entry.line == INVALID {
-                *entry = EMPTY;
-                continue;
-            }
-            let physical = entry.line << shift(timed);
-            if !ram.contains(physical, 1) {
-                return false;
-            }
-            let tag = if entry.read_tag == INVALID { entry.write_tag } else { entry.read_tag };
-            let virtual_line = tag & u64::MAX << shift(timed);
-            entry.addend = (ram.host_address(physical) as u64).wrapping_sub(virtual_line);
-        }
-        true
     }
 }
 

@@ -69,26 +69,35 @@ impl Ram {
     /// Reads `size_bytes` (1, 2, 4 or 8) little-endian bytes at a physical address whose whole range lies in RAM.
     #[inline]
     pub fn read(&self, address: u64, size_bytes: u64) -> u64 {
-        assert!(self.contains(address, size_bytes) && size_bytes <= 8);
-        let mut bytes = [0; 8];
-        // SAFETY: source range inside the mapping, as just asserted; the destination has eight bytes.
+        assert!(self.contains(address, size_bytes));
+        let host = self.host_address(address);
+        // SAFETY: the whole range lies inside the mapping, as just asserted. Sizes are spelled out because a copy of a length
+        // known only at run time is a call.
         unsafe {
-            std::ptr::copy_nonoverlapping(self.host_address(address), bytes.as_mut_ptr(), size_bytes as usize);
+            match size_bytes {
+                1 => u64::from(host.read()),
+                2 => u64::from(u16::from_le_bytes(host.cast::<[u8; 2]>().read())),
+                4 => u64::from(u32::from_le_bytes(host.cast::<[u8; 4]>().read())),
+                8 => u64::from_le_bytes(host.cast::<[u8; 8]>().read()),
+                _ => panic!("an access of {size_bytes} bytes"),
+            }
         }
-        u64::from_le_bytes(bytes)
     }
 
     /// Writes the low `size_bytes` (1, 2, 4 or 8) of `value` at a physical address whose whole range lies in RAM.
     #[inline]
     pub fn write(&self, address: u64, size_bytes: u64, value: u64) {
-        assert!(self.contains(address, size_bytes) && size_bytes <= 8);
-        // SAFETY: destination range inside the mapping, as just asserted; the source has eight bytes.
+        assert!(self.contains(address, size_bytes));
+        let host = self.host_address(address);
+        // SAFETY: as in `read`.
         unsafe {
-            std::ptr::copy_nonoverlapping(
-                value.to_le_bytes().as_ptr(),
-                self.host_address(address),
-                size_bytes as usize,
-            );
+            match size_bytes {
+                1 => host.write(value as u8),
+                2 => host.cast::<[u8; 2]>().write((value as u16).to_le_bytes()),
+                4 => host.cast::<[u8; 4]>().write((value as u32).to_le_bytes()),
+                8 => host.cast::<[u8; 8]>().write(value.to_le_bytes()),
+                _ => panic!("an access of {size_bytes} bytes"),
+            }
         }
     }
 

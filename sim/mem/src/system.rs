@@ -3,6 +3,11 @@
 //! Coherence is MESI over private second-level caches on a snooping bus. What a snoop would find is kept in one word a line
 //! (which cores hold it), so that a miss costs the host the same with 2 cores as with 64; the timing is a bus's.
 
+mod saved;
+
+pub(crate) use saved::ensure;
+pub use saved::{SavedMemory, StateError};
+
 use crate::cache::{DataCache, FetchCache, Geometry, Line, SecondCache, State, line_of};
 use crate::fault::{Access, Fault, FaultKind};
 use crate::line_table::{self, Entry, INVALID, LineTable};
@@ -90,14 +95,6 @@ pub struct MemorySystem {
     perturbation: u64,
     /// Pages whose code was decoded and that were written to since.
     stale_code: Vec<u32>,
-}
-
-/// Everything in a [`MemorySystem`] that a snapshot needs besides RAM.
-#[derive(Serialize, Deserialize)]
-pub struct SavedMemory {
-    timed: bool,
-    cores: Vec<Core>,
-    perturbation: u64,
 }
 
 impl MemorySystem {
@@ -189,15 +186,13 @@ impl MemorySystem {
     /// Translates, charges and installs an access that does not cross a line, and says where it goes.
     /// `address` must be naturally aligned or the access must at least stay inside its line.
     #[inline(never)]
-    pub fn access(&mut self, core: usize, address: u64, access: Access) -> Result<Place, Fault> {
-        let context = self.cores[core].context;
+    pub fn access(&mut self, index: usize, address: u64, access: Access) -> Result<Place, Fault> {
         let store = access == Access::Store;
-        let (physical, flags) = if context.mode() == MODE_BARE {
-            let user = if context.user { USER_PAGE } else { 0 };
-            (address, READ | WRITE | DIRTY | user)
-        } else {
-            let leaf = self.translate_data(core, address, access)?;
-            (leaf.page | address & (PAGE_BYTES - 1), leaf.flags)
+        let core = &self.cores[index];
+        let readable_by_execution = core.context.make_executable_readable;
+        let (physical, flags) = match core.find_translation(address, access) {
+            Some(found) => found,
+            None => self.translate_data(index, address, access)?,
         };
         if !self.ram.contains(physical, 1) {
             return Ok(Place::Device(physical));
@@ -206,30 +201,26 @@ impl MemorySystem {
         if store {
             self.note_store(page);
         }
+        let timed = self.timed;
+        let slot = LineTable::slot(timed, address);
         let mut writable = flags & (WRITE | DIRTY) == WRITE | DIRTY && self.page_flags[page] & PAGE_HAS_CODE == 0;
-        let slot = LineTable::slot(self.timed, address);
-        if self.timed {
-            let way = self.touch_data(core, line_of(physical), store);
-            let core = &mut self.cores[core];
+        if timed {
+            let way = self.touch_data(index, line_of(physical), store);
+            let core = &mut self.cores[index];
             writable &= core.data.is_writable(way);
-            if let Some(old) = core.data.set_slot(way, slot)
-                && core.lines.holds(old, physical >> LINE_SHIFT)
-            {
-                core.lines.drop_slot(old);
-            }
+            core.data.set_slot(way, slot, &mut core.lines);
         }
         if writable {
             self.page_flags[page] |= PAGE_WRITE_MAPPED | PAGE_TOUCHED;
         }
         let user = if flags & USER_PAGE != 0 { line_table::USER } else { 0 };
-        let tag = line_table::access_tag(self.timed, address, 1, user) & !7;
-        let shift = line_table::shift(self.timed);
-        let readable = flags & READ != 0 || context.make_executable_readable && flags & EXECUTE != 0;
-        *self.cores[core].lines.entry(slot) = Entry {
+        let tag = line_table::access_tag(timed, address, 1, user) & !7;
+        let readable = flags & READ != 0 || readable_by_execution && flags & EXECUTE != 0;
+        *self.cores[index].lines.entry(slot) = Entry {
             read_tag: if readable { tag } else { INVALID },
             write_tag: if writable { tag } else { INVALID },
             addend: (self.ram.host_address(physical) as u64).wrapping_sub(address),
-            line: physical >> shift,
+            line: physical >> line_table::shift(timed),
         };
         Ok(Place::Ram(physical))
     }
@@ -262,14 +253,9 @@ impl MemorySystem {
         }
     }
 
-    fn translate_data(&mut self, core: usize, address: u64, access: Access) -> Result<Leaf, Fault> {
-        let context = self.cores[core].context;
-        if let Some(entry) = self.cores[core].data_translations.find(address) {
-            let flags = entry.flags();
-            if context.permits(flags, access) && (access != Access::Store || flags & DIRTY != 0) {
-                return Ok(Leaf { page: entry.page(), flags, level: entry.level });
-            }
-        }
+    /// Translates an access that the translation cache does not answer, and puts its page there.
+    #[cold]
+    fn translate_data(&mut self, core: usize, address: u64, access: Access) -> Result<(u64, u64), Fault> {
         let leaf = self.walk(core, address, access)?;
         let timed = self.timed;
         let core = &mut self.cores[core];
@@ -277,7 +263,7 @@ impl MemorySystem {
         if let Some(evicted) = core.data_translations.fill(address, leaf) {
             core.lines.drop_page(timed, evicted);
         }
-        Ok(leaf)
+        Ok((leaf.page | address & (PAGE_BYTES - 1), leaf.flags))
     }
 
     fn walk(&mut self, core: usize, address: u64, access: Access) -> Result<Leaf, Fault> {
@@ -334,45 +320,57 @@ impl MemorySystem {
     fn touch_fetch_slowly(&mut self, core: usize, line: Line) {
         if !self.cores[core].fetch.access(line) {
             self.cores[core].counters.fetch_misses += 1;
-            self.touch_second(core, line, false);
+            self.touch_second(core, line);
         }
     }
 
     /// Brings a line into the first-level data cache with the rights the access needs, charges it, and returns its way.
-    fn touch_data(&mut self, core: usize, line: Line, store: bool) -> usize {
-        if let Some(way) = self.cores[core].data.find(line) {
-            if store && !self.cores[core].data.is_writable(way) {
-                self.make_modified(core, line);
-                self.cores[core].data.set_writable(way, true);
+    #[inline]
+    fn touch_data(&mut self, index: usize, line: Line, store: bool) -> usize {
+        let core = &mut self.cores[index];
+        if let Some(way) = core.data.find(line) {
+            if store && !core.data.is_writable(way) {
+                core.data.set_writable(way, true);
+                self.make_modified(index, line);
             }
             return way;
         }
-        self.cores[core].counters.data_misses += 1;
-        let state = self.touch_second(core, line, store);
-        let core = &mut self.cores[core];
-        core.data.fill(line, state == State::Modified, &mut core.lines)
-    }
-
-    /// Brings a line into the second-level cache, charges it, and returns its state.
-    fn touch_second(&mut self, core: usize, line: Line, store: bool) -> State {
-        self.charge(core, self.model.second_latency_cycles);
-        match self.cores[core].second.access(line) {
-            Some(state) if store => {
-                if state == State::Shared {
-                    self.upgrade(core, line);
-                }
-                self.cores[core].second.set_recent_state(line, State::Modified);
-                State::Modified
+        core.counters.data_misses += 1;
+        core.charge(self.model.second_latency_cycles);
+        match core.second.access(line) {
+            // What most misses do, without asking anybody else.
+            Some(State::Modified) => core.data.fill(line, true, &mut core.lines),
+            Some(State::Exclusive | State::Shared) if !store => core.data.fill(line, false, &mut core.lines),
+            state => {
+                let state = self.acquire(index, line, store, state);
+                let core = &mut self.cores[index];
+                core.data.fill(line, state == State::Modified, &mut core.lines)
             }
-            Some(state) => state,
-            None => self.miss(core, line, store),
         }
     }
 
-    fn charge(&mut self, core: usize, cycles: u64) {
-        let core = &mut self.cores[core];
-        core.stall_cycles += cycles;
-        core.counters.stall_cycles += cycles;
+    /// Fetches a line of code that the first-level cache does not hold.
+    fn touch_second(&mut self, index: usize, line: Line) {
+        let core = &mut self.cores[index];
+        core.charge(self.model.second_latency_cycles);
+        if core.second.access(line).is_none() {
+            self.acquire(index, line, false, None);
+        }
+    }
+
+    /// Gets a line that was just looked up in the second level, in a `state` that does not do, in one that does.
+    #[inline(never)]
+    fn acquire(&mut self, index: usize, line: Line, store: bool, state: Option<State>) -> State {
+        match state {
+            None => self.miss(index, line, store),
+            Some(state) => {
+                if state == State::Shared {
+                    self.upgrade(index, line);
+                }
+                self.cores[index].second.set_recent_state(line, State::Modified);
+                State::Modified
+            }
+        }
     }
 
     /// Makes a line that this core's second level holds its own to modify.
@@ -386,7 +384,7 @@ impl MemorySystem {
     /// Takes a shared line away from the other cores.
     fn upgrade(&mut self, core: usize, line: Line) {
         self.cores[core].counters.upgrades += 1;
-        self.charge(core, self.model.upgrade_latency_cycles);
+        self.cores[core].charge(self.model.upgrade_latency_cycles);
         self.invalidate_others(core, line);
     }
 
@@ -423,8 +421,8 @@ impl MemorySystem {
             self.model.memory_latency_cycles
         };
         let perturbation = self.draw_perturbation();
-        self.charge(core, latency + perturbation);
         let holder = &mut self.cores[core];
+        holder.charge(latency + perturbation);
         if let Some((victim, modified)) = holder.second.fill(line, state) {
             holder.counters.writebacks += u64::from(modified);
             holder.drop_line(victim);
@@ -496,34 +494,6 @@ impl MemorySystem {
         self.page_flags.iter().enumerate().filter_map(touched)
     }
 
-    /// The state besides RAM.
-    pub fn save(&self) -> SavedMemory {
-        SavedMemory { timed: self.timed, cores: self.cores.clone(), perturbation: self.perturbation }
-    }
-
-    /// Takes a saved state over. False when it does not fit this machine.
-    pub fn restore(&mut self, saved: SavedMemory) -> bool {
-        if saved.cores.len() != self.cores.len() {
-            return false;
-        }
-        self.timed = saved.timed;
-        self.perturbation = saved.perturbation;
-        self.cores = saved.cores;
-        for (core, state) in self.cores.iter().enumerate() {
-            for line in state.second.lines() {
-                match self.holders.get_mut(line as usize) {
-                    Some(holders) => *holders |= 1 << core,
-                    None => return false,
-                }
-            }
-        }
-        // Until a page is decoded again, no write right is in its way; every page that could be written counts as mapped.
-        for flags in &mut self.page_flags {
-            *flags |= PAGE_WRITE_MAPPED;
-        }
-        self.cores.iter_mut().all(|core| core.lines.rebase(saved.timed, &self.ram))
-    }
-
     /// Statistics start from zero.
     pub fn reset_counters(&mut self) {
         for core in &mut self.cores {
@@ -533,6 +503,26 @@ impl MemorySystem {
 }
 
 impl Core {
+    /// The physical address and the leaf's flags, where the translation cache knows them and they let the access through.
+    #[inline]
+    fn find_translation(&self, address: u64, access: Access) -> Option<(u64, u64)> {
+        let context = &self.context;
+        if context.mode() == MODE_BARE {
+            let user = if context.user { USER_PAGE } else { 0 };
+            return Some((address, READ | WRITE | DIRTY | user));
+        }
+        let entry = self.data_translations.find(address)?;
+        let flags = entry.flags();
+        let goes = context.permits(flags, access) && (access != Access::Store || flags & DIRTY != 0);
+        goes.then(|| (entry.page() | address & (PAGE_BYTES - 1), flags))
+    }
+
+    #[inline]
+    fn charge(&mut self, cycles: u64) {
+        self.stall_cycles += cycles;
+        self.counters.stall_cycles += cycles;
+    }
+
     fn flush_translations(&mut self) {
         self.lines.clear();
         self.data_translations.clear();

@@ -3,6 +3,8 @@
 //!
 //! The walker sets accessed and dirty bits itself (Svadu), and no invalid entry is ever cached (Svvptc).
 
+mod check;
+
 use crate::fault::{Access, FaultKind};
 use crate::ram::{PAGE_SHIFT, Ram};
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,10 @@ impl Context {
     #[inline]
     pub fn mode(&self) -> u64 {
         self.satp >> 60
+    }
+
+    pub fn is_bare(&self) -> bool {
+        self.mode() == MODE_BARE
     }
 
     /// True when a leaf with these flags lets the access through.

@@ -1,0 +1,47 @@
+//! Line tables that come from a snapshot.
+
+use super::{EMPTY, ENTRIES, Entry, INVALID, LineTable, USER, shift};
+use crate::ram::Ram;
+use crate::system::ensure;
+
+impl LineTable {
+    pub(crate) fn check_size(&self) -> Result<(), &'static str> {
+        ensure(self.entries.len() == ENTRIES, "a line table of another size")
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Computes the host addresses of a table that was just read from a snapshot and checked.
+    pub(crate) fn rebase(&mut self, timed: bool, ram: &Ram) {
+        for (slot, entry) in self.entries.iter_mut().enumerate() {
+            match (entry.virtual_address(timed, slot), entry.physical_address(timed)) {
+                (Some(address), Some(physical)) => {
+                    entry.addend = (ram.host_address(physical) as u64).wrapping_sub(address);
+                }
+                _ => *entry = EMPTY,
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// The virtual address of the line that this entry, found in `slot`, answers for; `None` when its tags name none, or
+    /// one that does not belong there. Tags that passed this test match accesses inside that line only.
+    pub(crate) fn virtual_address(&self, timed: bool, slot: usize) -> Option<u64> {
+        let tag = if self.read_tag == INVALID { self.write_tag } else { self.read_tag };
+        let address = tag & u64::MAX << shift(timed);
+        let is_sound = tag != INVALID
+            && (self.write_tag == INVALID || self.write_tag == tag)
+            && tag & !USER == address
+            && LineTable::slot(timed, address) == slot;
+        is_sound.then_some(address)
+    }
+
+    /// The physical address of the line; `None` for no line at all.
+    pub(crate) fn physical_address(&self, timed: bool) -> Option<u64> {
+        let physical = self.line.wrapping_shl(shift(timed));
+        (physical >> shift(timed) == self.line).then_some(physical)
+    }
+}

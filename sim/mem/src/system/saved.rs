@@ -1,0 +1,166 @@
+//! Saving and restoring a memory system, and what holds of it between two accesses.
+//!
+//! A restored state comes from a file, so nothing in it is believed: [`MemorySystem::restore`] takes only what the memory
+//! system could have come to by itself, as far as indices, host addresses and coherence go.
+
+use super::{Core, MemorySystem, Model, PAGE_HAS_CODE, PAGE_WRITE_MAPPED};
+use crate::line_table::INVALID;
+use serde::{Deserialize, Serialize};
+
+/// Everything in a [`MemorySystem`] that a snapshot needs besides RAM.
+#[derive(Serialize, Deserialize)]
+pub struct SavedMemory {
+    timed: bool,
+    cores: Vec<Core>,
+    perturbation: u64,
+}
+
+/// Why a saved state cannot be one of this memory system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    #[error("the caches of {found} cores instead of {expected}")]
+    Cores { found: usize, expected: usize },
+    #[error("core {core}: {what}")]
+    Core { core: usize, what: &'static str },
+}
+
+/// What must hold, or what is wrong where it does not.
+pub(crate) fn ensure(holds: bool, what: &'static str) -> Result<(), &'static str> {
+    if holds { Ok(()) } else { Err(what) }
+}
+
+impl SavedMemory {
+    /// Checks that the state has the sizes of a board. To be called before memory for that board is allocated: a state of
+    /// the right sizes has paid for them with its own length.
+    ///
+    /// # Errors
+    /// [`StateError`] says what differs.
+    pub fn check_sizes(&self, model: &Model, cores: usize) -> Result<(), StateError> {
+        if self.cores.len() != cores {
+            return Err(StateError::Cores { found: self.cores.len(), expected: cores });
+        }
+        for (core, state) in self.cores.iter().enumerate() {
+            state.check_sizes(model).map_err(|what| StateError::Core { core, what })?;
+        }
+        Ok(())
+    }
+}
+
+impl MemorySystem {
+    /// The state besides RAM.
+    pub fn save(&self) -> SavedMemory {
+        SavedMemory { timed: self.timed, cores: self.cores.clone(), perturbation: self.perturbation }
+    }
+
+    /// Takes a saved state over, into a memory system that is as new.
+    ///
+    /// # Errors
+    /// [`StateError`] when the state is none of this memory system, which is then of no further use.
+    pub fn restore(&mut self, saved: SavedMemory) -> Result<(), StateError> {
+        saved.check_sizes(&self.model, self.cores.len())?;
+        self.timed = saved.timed;
+        self.perturbation = saved.perturbation;
+        self.cores = saved.cores;
+        let lines = self.holders.len();
+        for (core, state) in self.cores.iter().enumerate() {
+            let at = |what| StateError::Core { core, what };
+            state.second.check(lines).map_err(at)?;
+            for line in state.second.lines() {
+                self.holders[line as usize] |= 1 << core;
+            }
+        }
+        // Until a page is decoded again, no write right is in its way; every page that could be written counts as mapped.
+        for flags in &mut self.page_flags {
+            *flags |= PAGE_WRITE_MAPPED;
+        }
+        self.check()?;
+        for core in &mut self.cores {
+            core.lines.rebase(saved.timed, &self.ram);
+        }
+        Ok(())
+    }
+
+    /// Checks what holds between two accesses.
+    ///
+    /// # Errors
+    /// [`StateError`] names the first core for which something does not.
+    pub fn check(&self) -> Result<(), StateError> {
+        for core in 0..self.cores.len() {
+            self.check_core(core).map_err(|what| StateError::Core { core, what })?;
+        }
+        Ok(())
+    }
+
+    fn check_core(&self, core: usize) -> Result<(), &'static str> {
+        let state = &self.cores[core];
+        let lines = self.holders.len();
+        state.second.check(lines)?;
+        for (line, shared) in state.second.lines_and_sharing() {
+            let holders = self.holders[line as usize];
+            ensure(holders >> core & 1 == 1, "the line's holders do not name this core")?;
+            ensure(shared || holders == 1 << core, "a line is its own and another core's")?;
+        }
+        state.data.check(lines)?;
+        for (line, writable) in state.data.lines() {
+            let owned = state.second.peek(line).ok_or("the first-level cache holds more than the second")?;
+            ensure(writable == owned.is_modified(), "a line is writable in one cache and not in the other")?;
+        }
+        state.fetch.check(lines)?;
+        state.data_translations.check()?;
+        state.fetch_translations.check()?;
+        for page in state.fetch_translations.pages() {
+            ensure(self.ram.contains(page, 1), "a fetch translation leads out of RAM")?;
+        }
+        if let Some(line) = state.reservation {
+            ensure((line as usize) < lines, "the reserved line is outside RAM")?;
+            ensure(!self.timed || state.second.peek(line).is_some(), "the reserved line is not cached")?;
+        }
+        self.check_line_table(state)
+    }
+
+    fn check_line_table(&self, state: &Core) -> Result<(), &'static str> {
+        for (slot, entry) in state.lines.entries().iter().enumerate() {
+            if entry.line == INVALID {
+                continue;
+            }
+            let address =
+                entry.virtual_address(self.timed, slot).ok_or("an entry of the line table has impossible tags")?;
+            let physical = entry.physical_address(self.timed).filter(|physical| self.ram.contains(*physical, 1));
+            let physical = physical.ok_or("an entry of the line table leads out of RAM")?;
+            if state.context.is_bare() {
+                ensure(address == physical, "an entry of the line table translates without translation")?;
+            } else {
+                ensure(
+                    state.data_translations.find(address).is_some(),
+                    "an entry of the line table has no translation",
+                )?;
+            }
+            let page = ((physical - crate::ram::RAM_BASE) >> crate::ram::PAGE_SHIFT) as usize;
+            let writes = entry.write_tag != INVALID;
+            ensure(
+                !writes || self.page_flags[page] & PAGE_HAS_CODE == 0,
+                "a page with decoded code can be written to",
+            )?;
+            if self.timed {
+                let way = state.data.find(crate::cache::line_of(physical));
+                let way = way.ok_or("the line table holds more than the first-level cache")?;
+                ensure(state.data.slot(way) == slot, "the first-level cache does not know a line's entry")?;
+                ensure(!writes || state.data.is_writable(way), "the line table writes a line that is not modified")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Core {
+    fn check_sizes(&self, model: &Model) -> Result<(), &'static str> {
+        self.lines.check_size()?;
+        self.data.check_size(model.data)?;
+        self.fetch.check_size(model.instruction)?;
+        self.second.check_size(model.second)?;
+        for translations in [&self.data_translations, &self.fetch_translations] {
+            ensure(translations.len() == model.translation_entries, "a translation cache of another size")?;
+        }
+        Ok(())
+    }
+}
