@@ -8,6 +8,7 @@ use crate::run::Outcome;
 use crate::statistics::{LockCounters, SAMPLE_CYCLES};
 use crate::symbols::SymbolTable;
 use concord_dev::DeviceStatistics;
+use concord_mem::ram::PAGE_BYTES;
 use concord_mem::system::Counters;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub struct ResultDocument {
     pub gear: &'static str,
     pub instructions: u64,
     pub clock_cycles: u64,
+    /// Guest memory that may hold something other than zeroes.
+    pub touched_bytes: u64,
     /// Wall-clock time of the run on the host; the only field that two equal runs do not share.
     pub host_seconds: f64,
     pub region: bool,
@@ -116,6 +119,7 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         gear: machine.gear().name(),
         instructions: machine.instructions(),
         clock_cycles: machine.clock(),
+        touched_bytes: machine.memory.touched_pages().count() as u64 * PAGE_BYTES,
         host_seconds,
         region: machine.statistics.baseline.is_some(),
         region_cycles: region.cycles,
