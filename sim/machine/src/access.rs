@@ -12,8 +12,8 @@ impl Machine {
     #[inline(never)]
     pub(crate) fn load_slowly(&mut self, hart: usize, address: u64, size_bytes: u64) -> Result<u64, Fault> {
         if crosses_line(address, size_bytes) {
-            self.place(hart, address, Access::Load)?;
-            self.place(hart, second_line(address, size_bytes), Access::Load)?;
+            self.place_in_ram(hart, address, Access::Load)?;
+            self.place_in_ram(hart, second_line(address, size_bytes), Access::Load)?;
             let mut value = 0;
             for index in 0..size_bytes {
                 value |= self.load_slowly(hart, address.wrapping_add(index), 1)? << (8 * index);
@@ -32,8 +32,8 @@ impl Machine {
     pub(crate) fn store_slowly(&mut self, hart: usize, address: u64, size_bytes: u64, value: u64) -> Result<(), Fault> {
         if crosses_line(address, size_bytes) {
             // Both lines must be writable before a byte of either is written.
-            self.place(hart, address, Access::Store)?;
-            self.place(hart, second_line(address, size_bytes), Access::Store)?;
+            self.place_in_ram(hart, address, Access::Store)?;
+            self.place_in_ram(hart, second_line(address, size_bytes), Access::Store)?;
             for index in 0..size_bytes {
                 self.store_slowly(hart, address.wrapping_add(index), 1, value >> (8 * index))?;
             }
@@ -57,6 +57,14 @@ impl Machine {
         let place = self.memory.access(hart, address, access);
         self.drop_stale_code();
         place
+    }
+
+    /// One part of an access that crosses a line. Devices take naturally aligned accesses only, and those cross none.
+    fn place_in_ram(&mut self, hart: usize, address: u64, access: Access) -> Result<(), Fault> {
+        match self.place(hart, address, access)? {
+            Place::Ram(_) => Ok(()),
+            Place::Device(_) => Err(Fault { access, kind: FaultKind::Access, address }),
+        }
     }
 
     /// Supervisor mode on a user page that the line table holds (`sstatus.SUM`): a hit like any other, only that the
