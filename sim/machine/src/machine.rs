@@ -12,7 +12,7 @@ use crate::device_tree::{self, EXTENSIONS};
 use crate::error::MachineError;
 use crate::hart::{Activity, Hart, INTERRUPT_TIMER};
 use crate::loader;
-use crate::statistics::Statistics;
+use crate::statistics::{SAMPLE_CYCLES, Statistics};
 use crate::symbols::SymbolTable;
 use crate::trace::Trace;
 use concord_abi::exit::Exit;
@@ -21,8 +21,9 @@ use concord_dev::{Bus, DeviceKind, Finish};
 use concord_mem::ram::Ram;
 use concord_mem::system::MemorySystem;
 
-/// A hart that nobody waits for still comes back after this many cycles, so that limits are looked at.
-const TURN_CYCLES_MAX: u64 = 100_000;
+/// A hart that nobody waits for still comes back after this many cycles, so that limits are looked at and every sample is of
+/// another place.
+const TURN_CYCLES_MAX: u64 = SAMPLE_CYCLES;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,8 +243,10 @@ impl Machine {
         let quantum = self.quantum_cycles();
         let cycles_per_tick = self.cycles_per_tick;
         let state = &mut self.harts[hart];
-        state.cycle = state.cycle.max(now);
+        let slept = now.saturating_sub(state.cycle);
+        state.cycle += slept;
         if state.activity != Activity::Running {
+            self.statistics.slept(hart, slept);
             self.account(hart);
         }
         let state = &mut self.harts[hart];

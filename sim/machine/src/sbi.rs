@@ -223,7 +223,9 @@ impl Machine {
     /// Starts a stopped hart at a physical address.
     pub(crate) fn start_hart(&mut self, hart: usize, address: u64, argument: u64, now: u64) {
         let state = &mut self.harts[hart];
-        state.cycle = state.cycle.max(now);
+        let stopped = now.saturating_sub(state.cycle);
+        state.cycle += stopped;
+        self.statistics.slept(hart, stopped);
         self.account(hart);
         self.harts[hart].start(hart, address, argument);
         self.update_context(hart);

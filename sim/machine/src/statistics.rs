@@ -87,14 +87,19 @@ impl Statistics {
                 .is_none_or(|baseline| baseline.modes.len() == harts && baseline.instructions.len() == harts)
     }
 
+    /// A hart slept for so long; no sample falls due in its sleep.
+    #[inline]
+    pub(crate) fn slept(&mut self, hart: usize, cycles: u64) {
+        self.next_samples[hart] += cycles;
+    }
+
     /// Samples the program counter of a hart that just ran, when it is time.
     #[inline]
     pub(crate) fn sample(&mut self, hart: usize, state: &Hart) {
         if state.cycle >= self.next_samples[hart] {
             let due = (state.cycle - self.next_samples[hart]) / SAMPLE_CYCLES + 1;
             self.next_samples[hart] += due * SAMPLE_CYCLES;
-            // The samples that fell due while the hart slept are not its code's; one is.
-            *self.samples.entry((state.privilege, state.pc)).or_default() += 1;
+            *self.samples.entry((state.privilege, state.pc)).or_default() += due;
         }
     }
 
