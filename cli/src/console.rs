@@ -13,14 +13,32 @@ use std::time::{Duration, Instant};
 /// How often the line of progress changes.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(250);
 
+/// A guest that will do nothing for this long waits for input.
+const LULL: Duration = Duration::from_millis(100);
+/// So does a busy guest that has printed nothing for this long: it may be polling.
+const SILENCE_CYCLES: u64 = 5_000_000_000;
+
 /// The host of a run from the command line.
 pub struct Console {
     output: Box<dyn Write>,
-    keyboard: Option<Keyboard>,
+    input: Input,
+    /// The machine's clock when it was last looked at, and when the guest last printed or was typed to.
+    clock_cycles: u64,
+    active_cycles: u64,
     stop: Stop,
     progress: Option<Progress>,
     /// Last, so that it goes when everything else has gone.
     _raw_mode: Option<RawMode>,
+}
+
+/// Who types.
+enum Input {
+    Nobody,
+    /// A person: what is typed goes to the guest at once.
+    Person(Keyboard),
+    /// A pipe or file: a line goes to the guest whenever it waits for input. When that is depends on the guest alone, so the
+    /// run is the same each time; and nothing is typed before the guest's driver is there to take it.
+    Script(Keyboard),
 }
 
 impl Console {
@@ -35,37 +53,49 @@ impl Console {
             (Box::new(std::io::stdout()), std::io::stdout().is_terminal())
         };
         let is_terminal = std::io::stdin().is_terminal();
-        let (mut keyboard, mut raw_mode) = (None, None);
+        let (mut input, mut raw_mode) = (Input::Nobody, None);
         if interactive {
             if is_terminal {
                 raw_mode = Some(RawMode::enter().map_err(|error| anyhow!("--interactive: standard input: {error}"))?);
             }
-            keyboard = Some(
-                Keyboard::open(is_terminal, stop.clone())
-                    .map_err(|error| anyhow!("--interactive: cannot read standard input: {error}"))?,
-            );
+            let keyboard = Keyboard::open(is_terminal, stop.clone())
+                .map_err(|error| anyhow!("--interactive: cannot read standard input: {error}"))?;
+            input = if is_terminal { Input::Person(keyboard) } else { Input::Script(keyboard) };
         }
         // Whoever sees the guest's console sees how far it is.
         let progress = (!is_seen && std::io::stderr().is_terminal()).then(Progress::new);
-        Ok(Console { output, keyboard, stop, progress, _raw_mode: raw_mode })
+        Ok(Console { output, input, clock_cycles: 0, active_cycles: 0, stop, progress, _raw_mode: raw_mode })
     }
 }
 
 impl Host for Console {
     fn print(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.active_cycles = self.clock_cycles;
         self.output.write_all(bytes)?;
         self.output.flush()
     }
 
     fn input(&mut self, wait: Duration) -> Option<Vec<u8>> {
-        self.keyboard.as_ref()?.take(wait)
+        match &mut self.input {
+            Input::Nobody => None,
+            Input::Person(keyboard) => keyboard.take(wait),
+            Input::Script(keyboard) => {
+                let silence = self.clock_cycles.saturating_sub(self.active_cycles);
+                if wait < LULL && silence < SILENCE_CYCLES {
+                    return Some(Vec::new());
+                }
+                self.active_cycles = self.clock_cycles;
+                keyboard.take_line()
+            }
+        }
     }
 
     fn is_interactive(&self) -> bool {
-        self.keyboard.is_some()
+        !matches!(self.input, Input::Nobody)
     }
 
     fn progress(&mut self, machine: &Machine) {
+        self.clock_cycles = machine.clock();
         if let Some(progress) = &mut self.progress {
             progress.update(machine);
         }

@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub struct Keyboard {
     typed: Receiver<Vec<u8>>,
     stop: Stop,
+    /// Read, and not taken yet.
+    pending: Vec<u8>,
 }
 
 impl Keyboard {
@@ -27,7 +29,7 @@ impl Keyboard {
         let asked = stop.clone();
         let read = move || read(std::io::stdin().lock(), &sender, commands, &asked);
         std::thread::Builder::new().name(String::from("keyboard")).spawn(read)?;
-        Ok(Keyboard { typed, stop })
+        Ok(Keyboard { typed, stop, pending: Vec::new() })
     }
 
     /// What was typed since the last call, after waiting for something for at most `wait`, or until the run is to stop. None
@@ -48,6 +50,23 @@ impl Keyboard {
             bytes.extend(more);
         }
         Some(bytes)
+    }
+
+    /// The next line, however long it takes to arrive; without its end when it is the last. Nothing when the run is to stop,
+    /// and None at the end of input.
+    pub fn take_line(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
+                return Some(self.pending.drain(..=end).collect());
+            }
+            match self.typed.recv_timeout(PATIENCE) {
+                Ok(bytes) => self.pending.extend(bytes),
+                Err(RecvTimeoutError::Timeout) if self.stop.is_asked() => return Some(Vec::new()),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) if self.pending.is_empty() => return None,
+                Err(RecvTimeoutError::Disconnected) => return Some(std::mem::take(&mut self.pending)),
+            }
+        }
     }
 }
 
@@ -124,15 +143,29 @@ mod tests {
         assert_eq!(filter(false, &["\x01x"]), ("\x01x".into(), false));
     }
 
-    #[test]
-    fn what_is_piped_in_arrives_whole_and_then_ends() {
+    /// A keyboard on which all of `text` has been typed.
+    fn keyboard(text: &[u8]) -> Keyboard {
         let (sender, typed) = channel();
+        read(text, &sender, false, &Stop::default());
+        Keyboard { typed, stop: Stop::default(), pending: Vec::new() }
+    }
+
+    #[test]
+    fn what_is_typed_arrives_whole_and_then_ends() {
         let text: Vec<u8> = (0..=255).cycle().take(10_000).collect();
-        read(&text[..], &sender, false, &Stop::default());
-        drop(sender);
-        let keyboard = Keyboard { typed, stop: Stop::default() };
+        let keyboard = keyboard(&text);
         assert_eq!(keyboard.take(Duration::ZERO), Some(text));
         assert_eq!(keyboard.take(Duration::MAX), None);
+    }
+
+    #[test]
+    fn lines_arrive_one_by_one_however_they_were_read() {
+        let long = [&[b'x'; 5000][..], b"\n"].concat();
+        let mut keyboard = keyboard(&[b"a\n\nb\n", &long[..], b"end"].concat());
+        for line in [&b"a\n"[..], b"\n", b"b\n", &long, b"end"] {
+            assert_eq!(keyboard.take_line().as_deref(), Some(line));
+        }
+        assert_eq!(keyboard.take_line(), None);
     }
 
     #[test]
@@ -140,6 +173,8 @@ mod tests {
         let (_sender, typed) = channel();
         let stop = Stop::default();
         stop.ask();
-        assert_eq!(Keyboard { typed, stop }.take(Duration::MAX), Some(Vec::new()));
+        let mut keyboard = Keyboard { typed, stop, pending: Vec::new() };
+        assert_eq!(keyboard.take(Duration::MAX), Some(Vec::new()));
+        assert_eq!(keyboard.take_line(), Some(Vec::new()));
     }
 }
