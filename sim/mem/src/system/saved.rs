@@ -3,7 +3,7 @@
 //! A restored state comes from a file, so nothing in it is believed: [`MemorySystem::restore`] takes only what the memory
 //! system could have come to by itself, as far as indices, host addresses and coherence go.
 
-use super::{Core, MemorySystem, Model, PAGE_HAS_CODE, PAGE_WRITE_MAPPED};
+use super::{Core, MemorySystem, Model, PAGE_HAS_CODE, PAGE_TOUCHED, PAGE_WRITE_MAPPED};
 use crate::line_table::INVALID;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,8 @@ pub struct SavedMemory {
     timed: bool,
     cores: Vec<Core>,
     perturbation: u64,
+    /// Indices of the pages of RAM that were touched. Those that hold only zeroes are nowhere else in a snapshot.
+    touched_pages: Vec<u32>,
 }
 
 /// Why a saved state cannot be one of this memory system.
@@ -20,6 +22,8 @@ pub struct SavedMemory {
 pub enum StateError {
     #[error("the caches of {found} cores instead of {expected}")]
     Cores { found: usize, expected: usize },
+    #[error("page {page}, which was touched, lies outside its RAM")]
+    Page { page: u32 },
     #[error("core {core}: {what}")]
     Core { core: usize, what: &'static str },
 }
@@ -49,7 +53,12 @@ impl SavedMemory {
 impl MemorySystem {
     /// The state besides RAM.
     pub fn save(&self) -> SavedMemory {
-        SavedMemory { timed: self.timed, cores: self.cores.clone(), perturbation: self.perturbation }
+        SavedMemory {
+            timed: self.timed,
+            cores: self.cores.clone(),
+            perturbation: self.perturbation,
+            touched_pages: self.touched_pages().map(|page| page as u32).collect(),
+        }
     }
 
     /// Takes a saved state over, into a memory system that is as new.
@@ -72,6 +81,12 @@ impl MemorySystem {
         // Until a page is decoded again, no write right is in its way; every page that could be written counts as mapped.
         for flags in &mut self.page_flags {
             *flags |= PAGE_WRITE_MAPPED;
+        }
+        for page in saved.touched_pages {
+            match self.page_flags.get_mut(page as usize) {
+                Some(flags) => *flags |= PAGE_TOUCHED,
+                None => return Err(StateError::Page { page }),
+            }
         }
         self.check()?;
         for core in &mut self.cores {
@@ -140,6 +155,11 @@ impl MemorySystem {
             ensure(
                 !writes || self.page_flags[page] & PAGE_HAS_CODE == 0,
                 "a page with decoded code can be written to",
+            )?;
+            // Stores through an entry are not noted.
+            ensure(
+                !writes || self.page_flags[page] & PAGE_TOUCHED != 0,
+                "a page can be written to and is not touched",
             )?;
             if self.timed {
                 let way = state.data.find(crate::cache::line_of(physical));
