@@ -1,5 +1,6 @@
 //! What the guest prints: passed on, and watched for a kernel panic.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// How many of the last lines are kept for the result.
@@ -8,7 +9,7 @@ const LINES_KEPT: usize = 20;
 const LINE_BYTES_MAX: usize = 1000;
 
 /// The printed text as lines.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Console {
     last: VecDeque<String>,
     line: Vec<u8>,

@@ -285,8 +285,10 @@ impl<'a> Runner<'a> {
         if let Some(tracer) = &mut self.tracer {
             tracer.write(&mut self.machine.trace)?;
         }
+        // A machine that is switched off has nothing to resume.
         if due
             && self.snapshot_is_due
+            && self.machine.end.is_none()
             && let Some((_, path)) = &self.options.snapshot
         {
             self.snapshot_is_due = false;

@@ -5,6 +5,7 @@
 //! not in it, only what was written to them: the images must be what they were, and their digests say whether they are.
 
 use crate::configuration::Configuration;
+use crate::console::Console;
 use crate::error::MachineError;
 use crate::hart::{Activity, Hart};
 use crate::machine::Machine;
@@ -49,6 +50,7 @@ struct State {
     memory: SavedMemory,
     bus: BusState,
     statistics: Statistics,
+    console: Console,
     symbols: Option<SymbolTable>,
     next_turns: Vec<u64>,
     external_interrupts: u64,
@@ -65,6 +67,7 @@ impl Machine {
             memory: self.memory.save(),
             bus: self.bus.save(),
             statistics: self.statistics.clone(),
+            console: self.console.clone(),
             symbols: self.symbols.clone(),
             next_turns: self.next_turns.clone(),
             external_interrupts: self.external_interrupts,
@@ -136,6 +139,7 @@ impl Machine {
         machine.memory.restore(state.memory).map_err(|error| content(&error.to_string()))?;
         machine.harts = state.harts;
         machine.statistics = state.statistics;
+        machine.console = state.console;
         machine.symbols = state.symbols;
         machine.next_turns = state.next_turns;
         machine.external_interrupts = state.external_interrupts;
@@ -198,8 +202,9 @@ impl Machine {
     pub fn digest(&mut self) -> Result<String, MachineError> {
         let mut hasher = blake3::Hasher::new();
         let counters: Vec<_> = self.memory.cores().iter().map(|core| core.counters).collect();
-        let disks = self.bus.disk_digests()?;
-        let state = (&self.harts, counters, self.bus.save(), disks, self.instructions);
+        // From here on the saved disks name what their images hold; where the images lie is not part of the run.
+        self.bus.disk_digests()?;
+        let state = (&self.harts, counters, self.bus.save(), self.instructions);
         let bytes = postcard::to_stdvec(&state).map_err(|error| MachineError::Digest(error.to_string()))?;
         hasher.update(&bytes);
         for index in self.nonzero_pages() {
