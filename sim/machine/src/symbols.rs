@@ -41,7 +41,7 @@ struct Candidate {
     address: u64,
     name: String,
     /// Of several at one address the greatest is kept: a function before a label, a global
-    /// before a weak before a local symbol.
+    /// before a weak before a local symbol, and any of them before the mark of a section.
     rank: u8,
 }
 
@@ -174,9 +174,11 @@ const TEXT_ENDS: &[&str] = &["_etext", "_einittext"];
 /// Sorts in a symbol with a type letter of `nm`.
 fn classify(symbols: &mut Symbols, address: u64, kind: char, name: &str) {
     let rank = match kind {
-        'T' => 2,
-        'W' | 'w' => 1,
-        't' => 0,
+        // Linux's linker script marks where parts of the text begin and end, in places with the first function's address.
+        'T' if name.starts_with("__") && (name.ends_with("_text_start") || name.ends_with("_text_end")) => 0,
+        'T' => 3,
+        'W' | 'w' => 2,
+        't' => 1,
         // An absolute or undefined symbol is no place in memory.
         'A' | 'a' | 'U' => return,
         _ => return symbols.limits.push(address),
@@ -218,6 +220,7 @@ ffffffff80000000 T _text
 ffffffff80000010 t $x
 ffffffff80000040 W weak
 ffffffff80000040 t strong_local
+ffffffff80000080 T __noinstr_text_start
 ffffffff80000080 T last
 ffffffff80000100 R rodata
 ffffffff80000200 D data
