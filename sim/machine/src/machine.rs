@@ -8,7 +8,7 @@ use crate::code::CodeCache;
 use crate::configuration::{Configuration, Gear};
 use crate::console::Console;
 use crate::debug::Debug;
-use crate::device_tree::{self, EXTENSIONS};
+use crate::device_tree::{self, EXTENSIONS, VIRTIO_SLOTS_MAX};
 use crate::error::MachineError;
 use crate::hart::{Activity, Hart, INTERRUPT_TIMER};
 use crate::loader;
@@ -17,7 +17,7 @@ use crate::symbols::SymbolTable;
 use crate::trace::Trace;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
-use concord_dev::{Bus, DeviceKind, Finish};
+use concord_dev::{Bus, Finish};
 use concord_mem::ram::Ram;
 use concord_mem::system::MemorySystem;
 
@@ -76,14 +76,13 @@ impl Machine {
         let configuration = &machine.configuration;
         let ram = &machine.memory.ram;
         let loaded = loader::load(ram.memory(), &configuration.kernel, configuration.initrd.as_deref())?;
-        let devices = machine.bus.devices();
-        let slots = devices.iter().filter(|device| device.kind == DeviceKind::VirtioMmio);
         let tree = device_tree::build(
             &configuration.board,
             &configuration.append,
             loaded.initrd.clone(),
             configuration.seed,
-            slots.count(),
+            // Used or not, as on QEMU's board: behind the slots that disks may take are those of net and entropy.
+            VIRTIO_SLOTS_MAX,
             &EXTENSIONS,
         )?;
         loader::write_device_tree(ram.memory(), &loaded, &tree)?;
