@@ -30,11 +30,12 @@ macro_rules! overlay {
 }
 
 /// Our own files: name below `workloads/linux`, path in the image, content. A test holds the list complete.
-const OVERLAY: [(&str, &str, &str); 11] = overlay! {
+const OVERLAY: [(&str, &str, &str); 12] = overlay! {
     "init" => "usr/sbin/init",
     "workloads/check" => "concord/workloads/check",
     "workloads/files" => "concord/workloads/files",
     "workloads/hello" => "concord/workloads/hello",
+    "workloads/network" => "concord/workloads/network",
     "etc/fstab" => "etc/fstab",
     "etc/group" => "etc/group",
     "etc/hostname" => "etc/hostname",
