@@ -4,6 +4,8 @@
 //! (which cores hold it), so that a miss costs the host the same with 2 cores as with 64; the timing is a bus's.
 
 mod saved;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use saved::ensure;
 pub use saved::{SavedMemory, StateError};

@@ -4,6 +4,8 @@
 //! The walker sets accessed and dirty bits itself (Svadu), and no invalid entry is ever cached (Svvptc).
 
 mod check;
+#[cfg(test)]
+mod tests;
 
 use crate::fault::{Access, FaultKind};
 use crate::ram::{PAGE_SHIFT, Ram};

@@ -1,0 +1,346 @@
+//! Random accesses of several cores.
+
+use super::reference::{Mesi, Reference};
+use crate::cache::{Geometry, State, line_of, physical_line};
+use crate::fault::{Access, Fault};
+use crate::line_table::{self, INVALID, LineTable, access_tag};
+use crate::ram::{RAM_BASE, Ram};
+use crate::system::{MemorySystem, Model, Place};
+use crate::translation::Context;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const RAM_BYTES: u64 = 4 << 20;
+/// Page tables: the root of Sv39, two tables below it, and the root of Sv48 above it.
+const ROOT: u64 = RAM_BASE + 0x10_0000;
+const ROOT_SV48: u64 = ROOT + 0x3000;
+/// Virtual pages that the leaves of the last level map, two of them eight pages apart in the line table.
+const PAGES: u64 = 20;
+const WINDOW: u64 = 0x4000_0000;
+const HIGH: u64 = 0xffff_ffc0_0000_0000;
+
+/// One step of a core, or of something around it.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Access { core: usize, page: u64, line: u64, store: bool },
+    Reserved { core: usize, page: u64, line: u64, store: bool },
+    Fetch { core: usize, page: u64, line: u64 },
+    Context { core: usize, space: u64, user: bool, sum: bool, mxr: bool },
+    Fence { core: usize, page: Option<u64> },
+    FenceFetch { core: usize },
+    Device { line: u64, lines: u64 },
+    Map { page: u64, physical: u64, flags: u64 },
+    Code { page: u64 },
+    Gear { timed: bool },
+    Resume,
+}
+
+/// A whole case.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub cores: usize,
+    pub model: Model,
+    pub seed: u64,
+    pub steps: Vec<Step>,
+}
+
+fn geometry(sets: u32, ways: usize) -> Geometry {
+    Geometry { sets: 1 << sets, ways }
+}
+
+prop_compose! {
+    fn model()(data in (0_u32..4, 1_usize..4), instruction in (0_u32..3, 1_usize..3), more in 0_u32..2, more_ways in 0_usize..3,
+        translations in 1_u32..6, perturbation in 0_u64..5) -> Model {
+        Model {
+            data: geometry(data.0, data.1),
+            instruction: geometry(instruction.0, instruction.1),
+            second: geometry(data.0 + more, data.1 + more_ways),
+            second_latency_cycles: 7,
+            memory_latency_cycles: 1_000,
+            transfer_latency_cycles: 100_000,
+            upgrade_latency_cycles: 10_000_000,
+            perturbation_cycles_max: perturbation,
+            translation_entries: 1 << translations,
+        }
+    }
+}
+
+fn step(cores: usize) -> impl Strategy<Value = Step> {
+    let core = 0..cores;
+    // Mostly a few lines of a few pages, so that cores meet.
+    let page = || prop_oneof![4 => 0..4_u64, 3 => 0..PAGES + 8];
+    let line = || prop_oneof![4 => 0..4_u64, 1 => 0..64_u64];
+    prop_oneof![
+        30 => (core.clone(), page(), line(), any::<bool>())
+            .prop_map(|(core, page, line, store)| Step::Access { core, page, line, store }),
+        6 => (core.clone(), page(), line(), any::<bool>())
+            .prop_map(|(core, page, line, store)| Step::Reserved { core, page, line, store }),
+        8 => (core.clone(), page(), line()).prop_map(|(core, page, line)| Step::Fetch { core, page, line }),
+        4 => (core.clone(), 0..3_u64, any::<bool>(), any::<bool>(), any::<bool>())
+            .prop_map(|(core, space, user, sum, mxr)| Step::Context { core, space, user, sum, mxr }),
+        2 => (core.clone(), proptest::option::of(page())).prop_map(|(core, page)| Step::Fence { core, page }),
+        1 => core.prop_map(|core| Step::FenceFetch { core }),
+        1 => (0..8_u64 * 64, 1..5_u64).prop_map(|(line, lines)| Step::Device { line, lines }),
+        2 => (0..PAGES, 0..8_u64, 0..=0xff_u64).prop_map(|(page, physical, flags)| Step::Map { page, physical, flags }),
+        1 => (0..8_u64).prop_map(|page| Step::Code { page }),
+        1 => proptest::bool::weighted(0.8).prop_map(|timed| Step::Gear { timed }),
+        1 => Just(Step::Resume),
+    ]
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    (2_usize..=8, model(), any::<u64>()).prop_flat_map(|(cores, model, seed)| {
+        vec(step(cores), 1..400).prop_map(move |steps| Case { cores, model, seed, steps })
+    })
+}
+
+/// Both memory systems, kept in step.
+pub struct Pair {
+    pub system: MemorySystem,
+    reference: Reference,
+    model: Model,
+    seed: u64,
+}
+
+impl Pair {
+    pub fn new(case: &Case) -> Pair {
+        let ram = Ram::new(RAM_BYTES).expect("4 MiB");
+        let mut pair = Pair {
+            system: MemorySystem::new(ram, case.cores, case.model, case.seed),
+            reference: Reference::new(case.model, case.cores, RAM_BYTES, case.seed),
+            model: case.model,
+            seed: case.seed,
+        };
+        let pointer = |table: u64| table >> 12 << 10 | 1;
+        for index in [WINDOW >> 30 & 511, HIGH >> 30 & 511] {
+            pair.set_entry(ROOT + 8 * index, pointer(ROOT + 0x1000));
+        }
+        pair.set_entry(ROOT + 0x1000, pointer(ROOT + 0x2000));
+        // A megapage for S-mode, one that is misaligned, a table outside RAM, a pointer with a leaf's bits.
+        pair.set_entry(ROOT + 0x1008, RAM_BASE >> 12 << 10 | 0x0f);
+        pair.set_entry(ROOT + 0x1010, (RAM_BASE + 0x1000) >> 12 << 10 | 0xcf);
+        pair.set_entry(ROOT + 0x1018, pointer(0x1000));
+        pair.set_entry(ROOT + 0x1020, pointer(ROOT + 0x2000) | 0x40);
+        for index in [0, 511] {
+            pair.set_entry(ROOT_SV48 + 8 * index, pointer(ROOT));
+        }
+        for page in 0..PAGES {
+            // Two virtual pages to each physical one, and a device behind the last.
+            let flags = [0xcf, 0xdf, 0x0f, 0x1f, 0xc3, 0xd3, 0x07, 0xd9][page as usize % 8];
+            let physical = if page == PAGES - 1 { 0x1000_0000 } else { RAM_BASE + page / 2 * 0x1000 };
+            pair.set_entry(ROOT + 0x2000 + 8 * page, physical >> 12 << 10 | flags);
+        }
+        pair.apply(&Step::Gear { timed: true });
+        pair
+    }
+
+    fn set_entry(&mut self, address: u64, entry: u64) {
+        self.system.ram.write(address, 8, entry);
+        self.reference.memory.insert(address, entry);
+    }
+
+    /// A virtual address for a page number and a line: mapped pages first, then what is around them.
+    fn address(&self, core: usize, page: u64, line: u64) -> u64 {
+        let offset = line * 64 + 8 * (line % 8);
+        if self.reference.cores[core].context.satp == 0 {
+            return match page {
+                0..8 => RAM_BASE + page * 0x1000 + offset,
+                8 => 0x1000_0000 + offset,
+                _ => RAM_BASE + 0x3f_8000 + (page & 7) * 0x1000 + offset,
+            };
+        }
+        match page - page.min(PAGES - 1) {
+            0 if page % 3 == 1 => HIGH + page * 0x1000 + offset,
+            0 => WINDOW + page * 0x1000 + offset,
+            index @ 1..=5 => WINDOW + (index << 21) + 0x3000 + offset,
+            6 => 0x80_0000_0000 + offset,
+            7 => 0x8000_0000_0000 + offset,
+            _ => WINDOW + (1 << 21) + 0x4000 + offset,
+        }
+    }
+
+    /// What an interpreter does: the line table's one compare, and the memory system where that fails.
+    fn access_system(&mut self, core: usize, address: u64, access: Access) -> Result<u64, Fault> {
+        let timed = self.system.timed;
+        let context = self.system.cores[core].context;
+        let user = if context.user { line_table::USER } else { 0 };
+        let entry = *self.system.core(core).lines.entry(LineTable::slot(timed, address));
+        let found = if access == Access::Store { entry.write_tag } else { entry.read_tag };
+        if found == access_tag(timed, address, 8, user) {
+            let shift = line_table::shift(timed);
+            let physical = entry.line << shift | address & ((1 << shift) - 1);
+            assert_eq!(address.wrapping_add(entry.addend), self.system.ram.host_address(physical) as u64);
+            return Ok(physical);
+        }
+        self.system.access(core, address, access).map(|place| match place {
+            Place::Ram(physical) | Place::Device(physical) => physical,
+        })
+    }
+
+    fn access(&mut self, core: usize, address: u64, store: bool) -> Option<u64> {
+        let access = if store { Access::Store } else { Access::Load };
+        let found = self.access_system(core, address, access);
+        let expected = self.reference.access(core, address, access);
+        assert_eq!(found.map_err(|fault| fault.kind), expected, "{access:?} of {address:#x}");
+        expected.ok().filter(|physical| self.system.ram.contains(*physical, 8))
+    }
+
+    fn reserved(&mut self, core: usize, address: u64, store: bool) {
+        if !self.reference.timed {
+            // Reservations of the functional gear end with the turn; the machine sees to it.
+            return;
+        }
+        if !store {
+            let physical = self.access(core, address, false);
+            self.system.core(core).reservation = physical.map(line_of);
+            self.reference.cores[core].reservation = physical.map(|physical| physical >> 6);
+            return;
+        }
+        let found = self.system.core(core).reservation.take();
+        let expected = self.reference.cores[core].reservation.take();
+        assert_eq!(found.map(physical_line), expected, "the reservation of core {core}");
+        if found.is_some() {
+            self.access(core, address, true);
+        }
+    }
+
+    fn fetch(&mut self, core: usize, address: u64) {
+        let context = self.system.cores[core].context;
+        let tag = address >> 12 << 1 | u64::from(context.user);
+        let slot = self.system.cores[core].fetch_translations.slot(address);
+        let known = self.system.core(core).fetch_translations.entry(slot).tag == tag;
+        let slot = if known { Ok(slot) } else { self.system.translate_fetch(core, address) };
+        let found = slot.map(|slot| self.system.core(core).fetch_translations.entry(slot).page() | address & 0xfff);
+        if let Ok(physical) = found
+            && self.system.timed
+        {
+            self.system.touch_fetch(core, line_of(physical));
+        }
+        let expected = self.reference.fetch(core, address);
+        assert_eq!(found.map_err(|fault| fault.kind), expected, "fetch from {address:#x}");
+    }
+
+    pub fn apply(&mut self, step: &Step) {
+        match *step {
+            Step::Access { core, page, line, store } => {
+                self.access(core, self.address(core, page, line), store);
+            }
+            Step::Reserved { core, page, line, store } => {
+                self.reserved(core, self.address(core, page, line), store);
+            }
+            Step::Fetch { core, page, line } => self.fetch(core, self.address(core, page, line)),
+            Step::Context { core, space, user, sum, mxr } => {
+                let satp = [0, 8 << 60 | ROOT >> 12, 9 << 60 | ROOT_SV48 >> 12][space as usize];
+                let context = Context { satp, user, supervisor_user_memory: sum, make_executable_readable: mxr };
+                self.system.set_context(core, context);
+                self.reference.set_context(core, context);
+            }
+            Step::Fence { core, page } => {
+                let address = page.map(|page| self.address(core, page, 0));
+                self.system.flush_translations(core, address);
+                match address {
+                    Some(address) => self.reference.fence(core, address),
+                    None => self.reference.cores[core].flush(),
+                }
+            }
+            Step::FenceFetch { core } => {
+                self.system.flush_fetch(core);
+                self.reference.flush_fetch(core);
+            }
+            Step::Device { line, lines } => {
+                self.system.note_device_write(RAM_BASE + line * 64, lines * 64);
+                self.reference.device_write(RAM_BASE + line * 64, lines * 64);
+            }
+            Step::Map { page, physical, flags } => {
+                // As a kernel would: no core keeps the old translation.
+                let place = ROOT + 0x2000 + 8 * page;
+                self.set_entry(place, (RAM_BASE + physical * 0x1000) >> 12 << 10 | flags);
+                for core in 0..self.system.cores.len() {
+                    self.system.flush_translations(core, None);
+                    self.reference.cores[core].flush();
+                }
+            }
+            Step::Code { page } => self.system.note_code(page as usize),
+            Step::Gear { timed } => {
+                self.system.set_timed(timed);
+                self.reference.set_timed(timed);
+            }
+            Step::Resume => self.resume(),
+        }
+        self.system.stale_code().clear();
+    }
+
+    /// Goes on with a memory system that was saved, written, read, and restored.
+    fn resume(&mut self) {
+        let bytes = postcard::to_stdvec(&self.system.save()).expect("a state can be written");
+        let mut ram = Ram::new(RAM_BYTES).expect("4 MiB");
+        for page in 0..ram.pages() {
+            let bytes: [u8; 4096] = self.system.ram.page(page).try_into().expect("a page");
+            ram.set_page(page, &bytes);
+        }
+        let cores = self.system.cores.len();
+        let mut system = MemorySystem::new(ram, cores, self.model, self.seed.wrapping_add(1));
+        let saved = postcard::from_bytes(&bytes).expect("a state can be read");
+        system.restore(saved).expect("a state that was saved can be restored");
+        self.system = system;
+    }
+
+    /// Everything that one system knows, the other knows as well.
+    pub fn compare(&self) {
+        self.system.check().expect("the invariants hold");
+        self.check_holders();
+        for (number, (core, expected)) in self.system.cores.iter().zip(&self.reference.cores).enumerate() {
+            assert_eq!(core.counters, expected.counters, "counters of core {number}");
+            assert_eq!(core.reservation.map(physical_line), expected.reservation, "reservation of core {number}");
+            let mut second: Vec<(u64, Mesi)> = expected.second.iter().flatten().copied().collect();
+            second.sort_unstable_by_key(|entry| entry.0);
+            let state = |line| match core.second.peek(line).expect("a cached line has a state") {
+                State::Modified => Mesi::Modified,
+                State::Exclusive => Mesi::Exclusive,
+                State::Shared => Mesi::Shared,
+            };
+            let mut found: Vec<(u64, Mesi)> =
+                core.second.lines().map(|line| (physical_line(line), state(line))).collect();
+            found.sort_unstable_by_key(|entry| entry.0);
+            assert_eq!(found, second, "second-level cache of core {number}");
+            let mut first: Vec<u64> = expected.first.iter().flatten().flatten().copied().collect();
+            first.sort_unstable();
+            let mut found: Vec<u64> = core.data.lines().map(|(line, _)| physical_line(line)).collect();
+            found.sort_unstable();
+            assert_eq!(found, first, "first-level cache of core {number}");
+            if self.system.timed {
+                let live = core.lines.entries().iter().enumerate().filter(|(_, entry)| entry.line != INVALID);
+                let found: Vec<(u64, u64)> = live.map(|(slot, entry)| (slot as u64, entry.line)).collect();
+                let table: Vec<(u64, u64)> = expected.table.iter().map(|(slot, entry)| (*slot, entry.1)).collect();
+                assert_eq!(found, table, "line table of core {number}");
+            }
+        }
+        for (address, entry) in &self.reference.memory {
+            assert_eq!(self.system.ram.read(*address, 8), *entry, "page-table entry at {address:#x}");
+        }
+    }
+
+    /// The holders words name the cores that hold each line, and no others.
+    fn check_holders(&self) {
+        let mut holders = vec![0_u64; self.system.holders.len()];
+        for (number, core) in self.system.cores.iter().enumerate() {
+            for line in core.second.lines() {
+                holders[line as usize] |= 1 << number;
+            }
+        }
+        assert!(self.system.holders == holders, "the holders are not those that hold");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_caches_do_what_the_slow_model_does(case in case()) {
+        let mut pair = Pair::new(&case);
+        for step in &case.steps {
+            pair.apply(step);
+            pair.compare();
+        }
+    }
+}

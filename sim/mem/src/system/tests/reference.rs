@@ -1,0 +1,414 @@
+//! What accesses cost and what they leave behind, written for being right and not for being fast.
+//!
+//! MESI over lists: a second-level cache is a list of lines for each set, most recent first; a first-level data cache is
+//! a ring of ways with a hand; the line table is a map from slot to virtual and physical line, and is what CLOCK takes its
+//! reference bits from.
+
+use crate::fault::{Access, FaultKind};
+use crate::ram::RAM_BASE;
+use crate::system::{Counters, Model};
+use crate::translation::Context;
+use std::collections::BTreeMap;
+
+const SLOTS: u64 = 512;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mesi {
+    Modified,
+    Exclusive,
+    Shared,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Translation {
+    pub virtual_page: u64,
+    pub physical_page: u64,
+    pub flags: u64,
+    pub level: u64,
+}
+
+/// One core. Lines are physical addresses divided by 64.
+#[derive(Clone, Default)]
+pub struct Core {
+    pub context: Context,
+    pub data_translations: BTreeMap<u64, Translation>,
+    pub fetch_translations: BTreeMap<u64, Translation>,
+    /// For each slot of the line table, the virtual and the physical line.
+    pub table: BTreeMap<u64, (u64, u64)>,
+    pub first: Vec<Vec<Option<u64>>>,
+    pub hands: Vec<usize>,
+    pub second: Vec<Vec<(u64, Mesi)>>,
+    pub fetch: Vec<Vec<Option<u64>>>,
+    pub fetch_hands: Vec<usize>,
+    pub reservation: Option<u64>,
+    pub counters: Counters,
+}
+
+/// The whole model.
+pub struct Reference {
+    model: Model,
+    pub timed: bool,
+    pub cores: Vec<Core>,
+    /// Page-table entries, by physical address.
+    pub memory: BTreeMap<u64, u64>,
+    ram_bytes: u64,
+    perturbation: u64,
+}
+
+impl Core {
+    fn state(&mut self, line: u64) -> Option<&mut Mesi> {
+        self.second.iter_mut().flatten().find(|(held, _)| *held == line).map(|(_, state)| state)
+    }
+
+    /// The line leaves this core altogether.
+    fn lose(&mut self, line: u64) {
+        self.second.iter_mut().for_each(|set| set.retain(|(held, _)| *held != line));
+        self.first.iter_mut().flatten().filter(|way| **way == Some(line)).for_each(|way| *way = None);
+        self.forget_entry(line);
+        self.reservation = self.reservation.filter(|reserved| *reserved != line);
+    }
+
+    fn forget_entry(&mut self, line: u64) {
+        self.table.retain(|_, (_, physical)| *physical != line);
+    }
+
+    fn forget_page(&mut self, virtual_page: u64) {
+        self.table.retain(|_, (virtual_line, _)| *virtual_line >> 6 != virtual_page);
+    }
+
+    pub fn flush(&mut self) {
+        self.data_translations.clear();
+        self.fetch_translations.clear();
+        self.table.clear();
+    }
+}
+
+impl Reference {
+    pub fn new(model: Model, cores: usize, ram_bytes: u64, seed: u64) -> Reference {
+        let core = Core {
+            first: vec![vec![None; model.data.ways]; model.data.sets],
+            hands: vec![0; model.data.sets],
+            second: vec![Vec::new(); model.second.sets],
+            fetch: vec![vec![None; model.instruction.ways]; model.instruction.sets],
+            fetch_hands: vec![0; model.instruction.sets],
+            ..Core::default()
+        };
+        let perturbation = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c909;
+        Reference { model, timed: false, cores: vec![core; cores], memory: BTreeMap::new(), ram_bytes, perturbation }
+    }
+
+    fn is_ram(&self, address: u64) -> bool {
+        (RAM_BASE..RAM_BASE + self.ram_bytes).contains(&address)
+    }
+
+    pub fn set_timed(&mut self, timed: bool) {
+        if self.timed != timed {
+            self.timed = timed;
+            for core in &mut self.cores {
+                core.flush();
+                core.reservation = None;
+            }
+        }
+    }
+
+    pub fn set_context(&mut self, core: usize, context: Context) {
+        let core = &mut self.cores[core];
+        let old = std::mem::replace(&mut core.context, context);
+        if old.satp != context.satp {
+            core.flush();
+        } else if old.make_executable_readable != context.make_executable_readable
+            || context.satp >> 60 == 0 && old.user != context.user
+        {
+            core.table.clear();
+        }
+    }
+
+    /// `sfence.vma` of an address: whatever leaf it is part of.
+    pub fn fence(&mut self, core: usize, address: u64) {
+        let core = &mut self.cores[core];
+        let covers = |translation: &Translation| {
+            let shift = 9 * translation.level;
+            translation.virtual_page >> shift == address >> 12 >> shift
+        };
+        let dropped: Vec<u64> =
+            core.data_translations.values().filter(|entry| covers(entry)).map(|entry| entry.virtual_page).collect();
+        core.data_translations.retain(|_, entry| !covers(entry));
+        core.fetch_translations.retain(|_, entry| !covers(entry));
+        for page in dropped {
+            core.forget_page(page);
+        }
+    }
+
+    pub fn device_write(&mut self, address: u64, length: u64) {
+        for line in address >> 6..=(address + length - 1) >> 6 {
+            for core in &mut self.cores {
+                core.reservation = core.reservation.filter(|reserved| *reserved != line);
+                if self.timed {
+                    core.lose(line);
+                }
+            }
+        }
+    }
+
+    /// A load or store; the physical address, which may be a device's.
+    pub fn access(&mut self, core: usize, address: u64, access: Access) -> Result<u64, FaultKind> {
+        let context = self.cores[core].context;
+        let physical = if context.satp >> 60 == 0 {
+            address
+        } else {
+            let slot = address >> 12 & (self.model.translation_entries as u64 - 1);
+            let cached = self.cores[core].data_translations.get(&slot).copied();
+            let usable = cached.filter(|entry| {
+                entry.virtual_page == address >> 12
+                    && may(context, entry.flags, access)
+                    && (access != Access::Store || entry.flags & 0x80 != 0)
+            });
+            let entry = match usable {
+                Some(entry) => entry,
+                None => {
+                    let entry = self.walk(core, address, access)?;
+                    self.cores[core].counters.data_translation_misses += 1;
+                    let old = self.cores[core].data_translations.insert(slot, entry);
+                    if let Some(old) = old.filter(|old| old.virtual_page != entry.virtual_page) {
+                        self.cores[core].forget_page(old.virtual_page);
+                    }
+                    entry
+                }
+            };
+            entry.physical_page << 12 | address & 0xfff
+        };
+        if self.is_ram(physical) && self.timed {
+            let line = physical >> 6;
+            self.touch(core, line, access == Access::Store);
+            let core = &mut self.cores[core];
+            core.forget_entry(line);
+            core.table.insert((address >> 6) % SLOTS, (address >> 6, line));
+        }
+        Ok(physical)
+    }
+
+    /// An instruction fetch; the physical address.
+    pub fn fetch(&mut self, core: usize, address: u64) -> Result<u64, FaultKind> {
+        let context = self.cores[core].context;
+        let slot = address >> 12 & (self.model.translation_entries as u64 - 1);
+        let cached = self.cores[core].fetch_translations.get(&slot).copied();
+        let usable =
+            cached.filter(|entry| entry.virtual_page == address >> 12 && (entry.flags & 0x10 != 0) == context.user);
+        let entry = match usable {
+            Some(entry) => entry,
+            None => {
+                let entry = if context.satp >> 60 == 0 {
+                    let flags = if context.user { 0x10 } else { 0 };
+                    Translation { virtual_page: address >> 12, physical_page: address >> 12, flags, level: 0 }
+                } else {
+                    self.cores[core].counters.fetch_translation_misses += 1;
+                    self.walk(core, address, Access::Fetch)?
+                };
+                if !self.is_ram(entry.physical_page << 12) {
+                    return Err(FaultKind::Access);
+                }
+                self.cores[core].fetch_translations.insert(slot, entry);
+                entry
+            }
+        };
+        let physical = entry.physical_page << 12 | address & 0xfff;
+        if self.timed {
+            let line = physical >> 6;
+            let set = (line as usize) % self.model.instruction.sets;
+            let cache = &mut self.cores[core];
+            if !cache.fetch[set].contains(&Some(line)) {
+                let hand = cache.fetch_hands[set];
+                cache.fetch[set][hand] = Some(line);
+                cache.fetch_hands[set] = (hand + 1) % self.model.instruction.ways;
+                cache.counters.fetch_misses += 1;
+                self.touch_second(core, line, false);
+            }
+        }
+        Ok(physical)
+    }
+
+    pub fn flush_fetch(&mut self, core: usize) {
+        if self.timed {
+            self.cores[core].fetch.iter_mut().flatten().for_each(|way| *way = None);
+        }
+    }
+
+    /// The page-table walk (privileged specification, "Virtual Address Translation Process").
+    fn walk(&mut self, core: usize, address: u64, access: Access) -> Result<Translation, FaultKind> {
+        let context = self.cores[core].context;
+        let levels = if context.satp >> 60 == 9 { 4 } else { 3 };
+        let top = (address as i64) >> (12 + 9 * levels - 1);
+        if top != 0 && top != -1 {
+            return Err(FaultKind::Page);
+        }
+        let mut table = (context.satp & 0xfff_ffff_ffff) << 12;
+        let mut level = levels;
+        loop {
+            level -= 1;
+            let place = table + 8 * (address >> (12 + 9 * level) & 0x1ff);
+            if !self.is_ram(place) {
+                return Err(FaultKind::Access);
+            }
+            if self.timed {
+                self.touch(core, place >> 6, false);
+            }
+            let entry = self.memory.get(&place).copied().unwrap_or(0);
+            let (valid, read, write, execute) = (entry & 1 == 1, entry & 2 == 2, entry & 4 == 4, entry & 8 == 8);
+            if !valid || write && !read || entry >> 54 != 0 {
+                return Err(FaultKind::Page);
+            }
+            let physical_page = entry >> 10 & 0xfff_ffff_ffff;
+            if !read && !execute {
+                if level == 0 || entry & 0xd0 != 0 {
+                    return Err(FaultKind::Page);
+                }
+                table = physical_page << 12;
+                continue;
+            }
+            let low_pages = (1 << (9 * level)) - 1;
+            if !may(context, entry, access) || physical_page & low_pages != 0 {
+                return Err(FaultKind::Page);
+            }
+            let used = entry | 0x40 | if access == Access::Store { 0x80 } else { 0 };
+            if used != entry {
+                self.memory.insert(place, used);
+                if self.timed {
+                    self.touch(core, place >> 6, true);
+                }
+            }
+            let virtual_page = address >> 12;
+            let physical_page = physical_page | virtual_page & low_pages;
+            return Ok(Translation { virtual_page, physical_page, flags: used & 0xff, level: level as u64 });
+        }
+    }
+
+    /// The first level.
+    fn touch(&mut self, core: usize, line: u64, store: bool) {
+        let set = (line as usize) % self.model.data.sets;
+        if self.cores[core].first[set].contains(&Some(line)) {
+            if store {
+                self.own(core, line);
+            }
+            return;
+        }
+        self.cores[core].counters.data_misses += 1;
+        self.touch_second(core, line, store);
+        let core = &mut self.cores[core];
+        loop {
+            let hand = core.hands[set];
+            core.hands[set] = (hand + 1) % self.model.data.ways;
+            let held = core.first[set][hand];
+            let is_referenced = held.is_some_and(|held| core.table.values().any(|entry| entry.1 == held));
+            match held {
+                Some(held) if is_referenced => core.forget_entry(held),
+                _ => {
+                    core.first[set][hand] = Some(line);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn charge(&mut self, core: usize, cycles: u64) {
+        self.cores[core].counters.stall_cycles += cycles;
+    }
+
+    /// Makes a line that this core holds modified.
+    fn own(&mut self, core: usize, line: u64) {
+        if self.cores[core].state(line) == Some(&mut Mesi::Shared) {
+            self.cores[core].counters.upgrades += 1;
+            self.charge(core, self.model.upgrade_latency_cycles);
+            self.take_away(core, line);
+        }
+        if let Some(state) = self.cores[core].state(line) {
+            *state = Mesi::Modified;
+        }
+    }
+
+    fn take_away(&mut self, core: usize, line: u64) {
+        for (number, other) in self.cores.iter_mut().enumerate() {
+            if number != core && other.state(line).is_some() {
+                other.counters.invalidations += 1;
+                other.lose(line);
+            }
+        }
+    }
+
+    fn touch_second(&mut self, core: usize, line: u64, store: bool) {
+        self.charge(core, self.model.second_latency_cycles);
+        let set = (line as usize) % self.model.second.sets;
+        let list = &mut self.cores[core].second[set];
+        if let Some(place) = list.iter().position(|(held, _)| *held == line) {
+            let entry = list.remove(place);
+            list.insert(0, entry);
+            if store {
+                self.own(core, line);
+            }
+            return;
+        }
+        self.cores[core].counters.second_misses += 1;
+        let others: Vec<Mesi> = self.others(core, line);
+        let was_modified = others.contains(&Mesi::Modified);
+        let state = match (store, others.is_empty()) {
+            (true, _) => Mesi::Modified,
+            (false, true) => Mesi::Exclusive,
+            (false, false) => Mesi::Shared,
+        };
+        if store {
+            self.take_away(core, line);
+        } else {
+            self.share(core, line);
+        }
+        self.cores[core].counters.transfers += u64::from(was_modified);
+        let latency = if was_modified { self.model.transfer_latency_cycles } else { self.model.memory_latency_cycles };
+        let extra = self.draw();
+        self.charge(core, latency + extra);
+        let core = &mut self.cores[core];
+        if core.second[set].len() == self.model.second.ways {
+            let (victim, state) = core.second[set][self.model.second.ways - 1];
+            core.counters.writebacks += u64::from(state == Mesi::Modified);
+            core.lose(victim);
+        }
+        core.second[set].insert(0, (line, state));
+    }
+
+    fn others(&mut self, core: usize, line: u64) -> Vec<Mesi> {
+        let others = self.cores.iter_mut().enumerate().filter(|(number, _)| *number != core);
+        others.filter_map(|(_, other)| other.state(line).copied()).collect()
+    }
+
+    fn share(&mut self, core: usize, line: u64) {
+        for (_, other) in self.cores.iter_mut().enumerate().filter(|(number, _)| *number != core) {
+            let Some(state) = other.state(line) else { continue };
+            let old = std::mem::replace(state, Mesi::Shared);
+            other.counters.downgrades += u64::from(old != Mesi::Shared);
+            other.counters.writebacks += u64::from(old == Mesi::Modified);
+        }
+    }
+
+    fn draw(&mut self) -> u64 {
+        let mut word = self.perturbation;
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        self.perturbation = word;
+        (word >> 33) % (self.model.perturbation_cycles_max + 1)
+    }
+}
+
+/// Whether a leaf lets an access through (privileged specification, "Addressing and Memory Protection").
+pub fn may(context: Context, flags: u64, access: Access) -> bool {
+    let user_page = flags & 0x10 != 0;
+    let privilege = match (context.user, user_page) {
+        (true, page) => page,
+        (false, false) => true,
+        (false, true) => context.supervisor_user_memory && access != Access::Fetch,
+    };
+    let right = match access {
+        Access::Load if context.make_executable_readable => flags & (2 | 8) != 0,
+        Access::Load => flags & 2 != 0,
+        Access::Store => flags & 4 != 0,
+        Access::Fetch => flags & 8 != 0,
+    };
+    privilege && right
+}
