@@ -21,7 +21,7 @@ expect() {
 }
 
 for harts in 1 2 8; do
-    for program in arithmetic walk8k walk256k lock-swap lock-reservation; do
+    for program in arithmetic walk8k walk256k lock-swap lock-reservation lock-hints; do
         expect "$program" "$harts" 0 "harts $harts iterations 800 passed"
     done
     expect hello "$harts" 0 "Hello from $harts harts."

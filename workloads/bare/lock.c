@@ -1,9 +1,17 @@
 /*
  * All harts increment one counter under one test-and-set lock, `iterations` times in sum whatever the number of harts (rounded
  * down to a multiple of it), because every hart spins as long as any one works. LOCK_WITH_RESERVATION takes the lock by LR and
- * SC; otherwise an AMOSWAP does. Lock and counter have a line each.
+ * SC; otherwise an AMOSWAP does. LOCK_WITH_HINTS tells the machine when a hart begins to spin, holds the lock, and lets it go.
+ * Lock and counter have a line each.
  */
 #include "bare.h"
+#include "../include/concord.h"
+
+#ifdef LOCK_WITH_HINTS
+#define hint(code, lock) concord_hint(code, lock)
+#else
+#define hint(code, lock) (void)(lock)
+#endif
 
 static struct {
     u32 word __attribute__((aligned(LINE_SIZE_BYTES)));
@@ -24,18 +32,18 @@ static void acquire(u32 *word)
         : [word] "r"(word), [one] "r"(1)
         : "memory");
 #else
-    __asm__ volatile(
-        "1:\n"
-        "  amoswap.w.aq %[old], %[one], (%[word])\n"
-        "  bnez %[old], 1b\n"
-        : [old] "=&r"(old)
-        : [word] "r"(word), [one] "r"(1)
-        : "memory");
+    __asm__ volatile("amoswap.w.aq %0, %2, (%1)" : "=&r"(old) : "r"(word), "r"(1) : "memory");
+    if (old)
+        hint(CONCORD_HINT_LOCK_SPIN_BEGIN, word);
+    while (old)
+        __asm__ volatile("amoswap.w.aq %0, %2, (%1)" : "=&r"(old) : "r"(word), "r"(1) : "memory");
 #endif
+    hint(CONCORD_HINT_LOCK_ACQUIRED, word);
 }
 
 static void release(u32 *word)
 {
+    hint(CONCORD_HINT_LOCK_RELEASED, word);
     __asm__ volatile("amoswap.w.rl zero, zero, (%0)" : : "r"(word) : "memory");
 }
 

@@ -131,6 +131,8 @@ pub fn line_end(page_offset: u32) -> u32 {
 
 /// Every decoded page.
 pub struct CodeCache {
+    /// Boxed, because the interpreter holds pointers to pages while others are added.
+    #[expect(clippy::vec_box)]
     pages: Vec<Box<CodePage>>,
     /// For each page of RAM, its place in `pages`, plus one.
     by_page: Vec<u32>,

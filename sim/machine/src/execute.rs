@@ -177,7 +177,7 @@ impl Machine {
         let user = if core.context.user { line_table::USER } else { 0 };
         let lines = core.lines.as_mut_ptr();
         let mut next = first;
-        // SAFETY for the whole loop: `next` stays inside its page's ops, because every run ends with an op that leaves it
+        // SAFETY: for the whole loop: `next` stays inside its page's ops, because every run ends with an op that leaves it
         // (`Op::ends_run` or `Kind::Next`); register numbers are at most `op::SINK`, below the length of `x`; `lines` has
         // ENTRIES entries and an entry whose tag matches holds a host address inside RAM, aligned for the access; calls on
         // `self` change registers and entries in place and move neither.

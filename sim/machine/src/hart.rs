@@ -195,9 +195,10 @@ impl Hart {
     /// The interrupts that are pending, as in `sip`.
     pub fn pending_interrupts(&self, cycles_per_tick: u64) -> u64 {
         let timer = self.cycle >= self.timer_cycle(cycles_per_tick);
-        u64::from(self.software_interrupt) * INTERRUPT_SOFTWARE
-            | u64::from(timer) * INTERRUPT_TIMER
-            | u64::from(self.external_interrupt) * INTERRUPT_EXTERNAL
+        let bit = |pending: bool, bit: u64| if pending { bit } else { 0 };
+        bit(self.software_interrupt, INTERRUPT_SOFTWARE)
+            | bit(timer, INTERRUPT_TIMER)
+            | bit(self.external_interrupt, INTERRUPT_EXTERNAL)
     }
 
     /// The clock value at which the timer interrupt (Sstc) becomes pending; [`u64::MAX`] for never.

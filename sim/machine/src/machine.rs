@@ -83,7 +83,7 @@ impl Machine {
             configuration.seed,
             // Used or not, as on QEMU's board: behind the slots that disks may take are those of net and entropy.
             VIRTIO_SLOTS_MAX,
-            &EXTENSIONS,
+            EXTENSIONS,
         )?;
         loader::write_device_tree(ram.memory(), &loaded, &tree)?;
         for range in [Some(loaded.kernel.clone()), loaded.initrd.clone()].into_iter().flatten() {
