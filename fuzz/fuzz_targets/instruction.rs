@@ -1,0 +1,4 @@
+//! Instructions, registers and modes.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| concord_fuzz::properties::instruction(bytes));
