@@ -57,6 +57,7 @@ test-long: guests
 	CONCORD_TEST_LONG=1 $(CARGO) test --workspace $(CARGO_FLAGS) -- --include-ignored
 
 bench: guests
+	$(MAKE) --directory=workloads/bare
 	bench/run
 
 fmt:
