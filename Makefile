@@ -51,10 +51,10 @@ demo: setup
 		--result $(DEMO_RESULT)
 
 test: guests
-	$(CARGO) test --workspace $(CARGO_FLAGS)
+	$(CARGO) test --workspace --no-fail-fast $(CARGO_FLAGS)
 
 test-long: guests
-	CONCORD_TEST_LONG=1 $(CARGO) test --workspace $(CARGO_FLAGS) -- --include-ignored
+	CONCORD_TEST_LONG=1 $(CARGO) test --workspace --no-fail-fast $(CARGO_FLAGS) -- --include-ignored
 
 bench: guests
 	$(MAKE) --directory=workloads/bare
