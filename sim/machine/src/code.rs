@@ -138,6 +138,10 @@ pub struct CodeCache {
     by_page: Vec<u32>,
 }
 
+/// What the table of a page takes of the host's memory, and an op with its offset.
+const PAGE_COST_BYTES: usize = OFFSETS * size_of::<u16>();
+const OP_COST_BYTES: usize = size_of::<Op>() + size_of::<u16>();
+
 impl CodeCache {
     pub fn new(ram_pages: usize) -> CodeCache {
         CodeCache { pages: Vec::new(), by_page: vec![0; ram_pages] }
@@ -156,6 +160,17 @@ impl CodeCache {
     #[inline]
     pub fn page(&mut self, handle: u32) -> *mut CodePage {
         &raw mut *self.pages[handle as usize - 1]
+    }
+
+    /// The host memory that decoded code takes.
+    pub fn size_bytes(&self) -> usize {
+        self.pages.iter().map(|page| PAGE_COST_BYTES + page.ops.capacity() * OP_COST_BYTES).sum()
+    }
+
+    /// Forgets everything. No run may be executing, and no handle may be used again.
+    pub fn clear(&mut self) {
+        self.pages.clear();
+        self.by_page.fill(0);
     }
 
     /// Forgets the runs of pages of RAM, given by index, and leaves the list empty.

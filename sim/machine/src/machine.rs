@@ -18,12 +18,16 @@ use crate::trace::Trace;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
 use concord_dev::{Bus, Finish};
-use concord_mem::ram::Ram;
+use concord_mem::ram::{PAGE_BYTES, Ram};
 use concord_mem::system::MemorySystem;
 
 /// A hart that nobody waits for still comes back after this many cycles, so that limits are looked at and every sample is of
 /// another place.
 const TURN_CYCLES_MAX: u64 = SAMPLE_CYCLES;
+
+/// Decoded code may take this share of the guest memory that is touched, and this much in any case.
+const CODE_SHARE: u64 = 12;
+const CODE_BYTES_MIN: u64 = 4 << 20;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,6 +294,18 @@ impl Machine {
                 }
             }
         };
+    }
+
+    /// Forgets all decoded code when it takes more than its share of the host's memory. Between turns; the guest cannot tell.
+    pub(crate) fn trim_code(&mut self) {
+        let touched_bytes = self.memory.touched_pages().count() as u64 * PAGE_BYTES;
+        let size_bytes = self.code.size_bytes() as u64;
+        if size_bytes > CODE_BYTES_MIN.max(touched_bytes / CODE_SHARE) {
+            self.code.clear();
+            for hart in 0..self.harts.len() {
+                self.memory.core(hart).fetch_translations.forget_code();
+            }
+        }
     }
 
     /// An interrupt line of a hart went up at `now`.

@@ -301,6 +301,7 @@ impl<'a> Runner<'a> {
         if let Some(error) = self.machine.bus.take_host_error() {
             return Err(error.into());
         }
+        self.machine.trim_code();
         if !self.input_ended {
             self.type_input(Duration::ZERO);
         }

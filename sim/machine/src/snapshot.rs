@@ -205,8 +205,7 @@ impl Machine {
         // From here on the saved disks name what their images hold; where the images lie is not part of the run.
         self.bus.disk_digests()?;
         let state = (&self.harts, counters, self.bus.save(), self.instructions);
-        let bytes = postcard::to_stdvec(&state).map_err(|error| MachineError::Digest(error.to_string()))?;
-        hasher.update(&bytes);
+        postcard::to_io(&state, &mut hasher).map_err(|error| MachineError::Digest(error.to_string()))?;
         for index in self.nonzero_pages() {
             hasher.update(&(index as u32).to_le_bytes());
             hasher.update(self.memory.ram.page(index));

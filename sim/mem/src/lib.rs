@@ -2,6 +2,7 @@
 
 pub mod cache;
 pub mod fault;
+mod holders;
 pub mod line_table;
 pub mod ram;
 pub mod system;

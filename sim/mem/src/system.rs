@@ -12,6 +12,7 @@ pub use saved::{SavedMemory, StateError};
 
 use crate::cache::{DataCache, FetchCache, Geometry, Line, SecondCache, State, line_of};
 use crate::fault::{Access, Fault, FaultKind};
+use crate::holders::Holders;
 use crate::line_table::{self, Entry, INVALID, LineTable};
 use crate::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT, RAM_BASE, Ram};
 use crate::translation::{
@@ -91,8 +92,8 @@ pub struct MemorySystem {
     model: Model,
     timed: bool,
     cores: Vec<Core>,
-    /// Which cores' second-level caches hold each line. Only its touched pages take host memory.
-    holders: Vec<u64>,
+    /// Which cores' second-level caches hold each line.
+    holders: Holders,
     page_flags: Vec<u8>,
     perturbation: u64,
     /// Pages whose code was decoded and that were written to since.
@@ -114,7 +115,7 @@ impl MemorySystem {
             counters: Counters::default(),
         };
         MemorySystem {
-            holders: vec![0; (ram.size_bytes() >> LINE_SHIFT) as usize],
+            holders: Holders::new((ram.size_bytes() >> LINE_SHIFT) as usize, cores),
             page_flags: vec![0; ram.pages()],
             ram,
             model,
@@ -392,7 +393,7 @@ impl MemorySystem {
 
     /// Takes a line away from every other core; true when one of them had modified it.
     fn invalidate_others(&mut self, core: usize, line: Line) -> bool {
-        let mut others = self.holders[line as usize] & !(1 << core);
+        let mut others = self.holders.get(line) & !(1 << core);
         let mut modified = false;
         while others != 0 {
             let other = &mut self.cores[others.trailing_zeros() as usize];
@@ -401,13 +402,13 @@ impl MemorySystem {
             other.drop_line(line);
             other.counters.invalidations += 1;
         }
-        self.holders[line as usize] &= 1 << core;
+        self.holders.set(line, self.holders.get(line) & 1 << core);
         modified
     }
 
     /// A second-level miss: asks the bus.
     fn miss(&mut self, core: usize, line: Line, store: bool) -> State {
-        let others = self.holders[line as usize] & !(1 << core);
+        let others = self.holders.get(line) & !(1 << core);
         self.cores[core].counters.second_misses += 1;
         let (state, supplied) = if store {
             (State::Modified, self.invalidate_others(core, line))
@@ -428,9 +429,9 @@ impl MemorySystem {
         if let Some((victim, modified)) = holder.second.fill(line, state) {
             holder.counters.writebacks += u64::from(modified);
             holder.drop_line(victim);
-            self.holders[victim as usize] &= !(1 << core);
+            self.holders.remove(victim, core);
         }
-        self.holders[line as usize] |= 1 << core;
+        self.holders.insert(line, core);
         state
     }
 
@@ -476,7 +477,8 @@ impl MemorySystem {
         }
         if self.timed {
             for line in first..=last {
-                let mut holders = std::mem::take(&mut self.holders[line as usize]);
+                let mut holders = self.holders.get(line);
+                self.holders.set(line, 0);
                 while holders != 0 {
                     self.cores[holders.trailing_zeros() as usize].drop_line(line);
                     holders &= holders - 1;

@@ -75,7 +75,7 @@ impl MemorySystem {
             let at = |what| StateError::Core { core, what };
             state.second.check(lines).map_err(at)?;
             for line in state.second.lines() {
-                self.holders[line as usize] |= 1 << core;
+                self.holders.insert(line, core);
             }
         }
         // Until a page is decoded again, no write right is in its way; every page that could be written counts as mapped.
@@ -111,7 +111,7 @@ impl MemorySystem {
         let lines = self.holders.len();
         state.second.check(lines)?;
         for (line, shared) in state.second.lines_and_sharing() {
-            let holders = self.holders[line as usize];
+            let holders = self.holders.get(line);
             ensure(holders >> core & 1 == 1, "the line's holders do not name this core")?;
             ensure(shared || holders == 1 << core, "a line is its own and another core's")?;
         }

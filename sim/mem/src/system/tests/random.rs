@@ -328,7 +328,8 @@ impl Pair {
                 holders[line as usize] |= 1 << number;
             }
         }
-        assert!(self.system.holders == holders, "the holders are not those that hold");
+        let named = (0..holders.len()).map(|line| self.system.holders.get(line as u32));
+        assert!(named.eq(holders.iter().copied()), "the holders are not those that hold");
     }
 }
 
