@@ -116,7 +116,6 @@ fn passes_the_check(run: Run, harts: usize) {
 }
 
 #[test]
-#[ignore = "long"]
 fn our_kernel_passes_the_check_on_8_harts() {
     passes_the_check(boot(ours("concord.run=check", 8, Gear::Functional)), 8);
 }

@@ -124,7 +124,9 @@ impl Run {
         let is_complaint = |line: &&str| {
             COMPLAINTS.iter().any(|word| line.contains(word)) || line.contains("rcu") && line.contains("stall")
         };
-        let complaint = self.console.lines().find(is_complaint);
+        // The program warns, as often as not, that it was faster than it had expected.
+        let mut lines = self.console.lines().filter(|line| !line.starts_with("stress-ng:"));
+        let complaint = lines.find(is_complaint);
         assert!(complaint.is_none(), "the kernel complains: {complaint:?}\n{}", self.console);
         assert_eq!(self.document.exit, "powered-off", "{:?}\n{}", self.outcome, self.console);
         assert_eq!(self.document.exit_code, 0);
