@@ -120,14 +120,14 @@ fn a_snapshot_of_a_workload_in_two_gears_is_invisible() {
 #[test]
 #[ignore = "long"]
 fn many_snapshots_during_boots_are_invisible() {
-    cuts(&ours("concord.run=hello", 8, Gear::Functional), 25, 3, 4);
-    cuts(&timed_hello(8, 5), 25, 3, 5);
+    cuts(&ours("concord.run=hello", 8, Gear::Functional), 8, 3, 4);
+    cuts(&timed_hello(8, 5), 8, 3, 5);
 }
 
 #[test]
 #[ignore = "long"]
 fn many_snapshots_of_a_workload_in_two_gears_are_invisible() {
-    cuts(&timed_files(8), 20, 3, 6);
+    cuts(&timed_files(8), 4, 3, 6);
 }
 
 /// The places that the guest itself names.
