@@ -24,7 +24,7 @@ Exit codes:
   1  the guest reported failure
   2  bad input: one line on standard error says what and where
   3  the guest kernel panicked
-  4  deadlock: every hart is idle and nothing can wake one
+  4  deadlock: nothing can wake a hart, or one can only trap for ever
   5  a limit was reached, or the run was stopped from the console
   6  the guest asked for a reset";
 

@@ -106,7 +106,7 @@ const OUTPUTS: &[Case] = &[
     ("boot --kernel hello.elf --snapshot-at cycle:9 --snapshot /dev/full", &["/dev/full", "No space left"]),
     ("boot --kernel hello.elf --snapshot-at marker:9 --snapshot s", &["s", "ended before"]),
     ("resume good.snapshot --result good.snapshot", &["--result good.snapshot", "snapshot"]),
-    ("resume good.snapshot --result hello.elf", &["--result hello.elf", "kernel"]),
+    ("resume good.snapshot --result walk.elf", &["--result walk.elf", "kernel"]),
 ];
 
 const SNAPSHOTS: &[Case] = &[
@@ -165,6 +165,7 @@ fn fixture(folder: &Path) {
     };
     write("hello.elf", &hello);
     write("hello2.elf", &hello);
+    fs::copy(guest("walk8k"), folder.join("walk.elf")).unwrap();
     write("empty", b"");
     write("text", &b"This is no kernel, no disk and no snapshot.\n".repeat(9));
     write("truncated.elf", &hello[..hello.len() / 2]);
@@ -195,8 +196,13 @@ fn fixture(folder: &Path) {
 fn snapshots(folder: &Path) {
     let snapshot = |name: &str, more: &[&str]| {
         let mut command = concord(folder);
-        command.args(["boot", "--kernel", "hello.elf", "--harts", "1", "--snapshot-at", "instructions:1000"]);
-        let output = command.args(["--quiet", "--snapshot", name]).args(more).output().unwrap();
+        // Two harts in the timed gear take short turns, and a snapshot is taken between turns.
+        command.args(["boot", "--kernel", "walk.elf", "--append", "iterations=20", "--harts", "2", "--gear", "timed"]);
+        let output = command
+            .args(["--quiet", "--snapshot-at", "instructions:4000", "--snapshot", name])
+            .args(more)
+            .output()
+            .unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", streams(&output).1);
         fs::read(folder.join(name)).unwrap()
     };
