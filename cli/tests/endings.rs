@@ -69,10 +69,10 @@ const ENDINGS: [Ending; 7] = [
     Ending {
         guest: "wild",
         arguments: &["--max-cycles", "200000"],
-        code: 5,
-        exit: "limit-reached",
+        code: 4,
+        exit: "deadlocked",
         guest_code: 0,
-        message: "200000 cycles",
+        message: "nothing can be fetched at its trap handler, 0x8000000",
         line: "jumping nowhere",
     },
     Ending {

@@ -7,8 +7,9 @@
 //! A translator to host code would take the place of [`Machine::run_turn`] and nothing else: `docs/` says what it needs.
 
 use crate::code::CodePage;
-use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, SSTATUS_FS};
-use crate::machine::Machine;
+use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, Privilege, SSTATUS_FS};
+use crate::machine::{End, Machine};
+use concord_abi::exit::Exit;
 use concord_isa::float;
 use concord_isa::integer::*;
 use concord_isa::op::{Atomic, Kind, Op};
@@ -81,6 +82,7 @@ impl Machine {
             slot = match translated {
                 Ok(slot) => slot,
                 Err(fault) => {
+                    self.end_if_lost(hart, pc);
                     self.trap(hart, fault.cause(), fault.address);
                     // A hart that traps without retiring anything must still use up its turn.
                     self.harts[hart].cycle += 1;
@@ -92,6 +94,14 @@ impl Machine {
         let code = self.code.handle(entry.page());
         entry.code = code;
         Some(self.code.page(code))
+    }
+
+    /// A hart that cannot fetch its own trap handler traps there for ever, without retiring an instruction.
+    fn end_if_lost(&mut self, hart: usize, pc: u64) {
+        let state = &self.harts[hart];
+        if state.privilege == Privilege::Supervisor && pc == state.stvec & !3 {
+            self.end(End { exit: Exit::Deadlocked, code: 0, hart: Some(hart) });
+        }
     }
 
     fn charge_stalls(&mut self, hart: usize) {

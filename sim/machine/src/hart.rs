@@ -101,8 +101,9 @@ pub struct Hart {
     pub modes: ModeCycles,
 }
 
-impl Hart {
-    pub fn new() -> Hart {
+impl Default for Hart {
+    /// A hart that was never started.
+    fn default() -> Hart {
         Hart {
             x: [0; REGISTERS],
             f: [0; REGISTERS],
@@ -130,7 +131,9 @@ impl Hart {
             modes: ModeCycles::default(),
         }
     }
+}
 
+impl Hart {
     /// Puts the hart where an S-mode payload begins (SBI specification, HSM "sbi_hart_start": translation and interrupts
     /// off, hart number in a0, an argument in a1).
     pub fn start(&mut self, hart: usize, address: u64, argument: u64) {

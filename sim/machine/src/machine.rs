@@ -110,7 +110,7 @@ impl Machine {
         memory.set_timed(configuration.gear == Gear::Timed);
         Ok(Machine {
             bus: Bus::new(configuration.bus())?,
-            harts: vec![Hart::new(); harts],
+            harts: vec![Hart::default(); harts],
             memory,
             code,
             statistics: Statistics::new(harts),

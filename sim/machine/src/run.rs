@@ -192,9 +192,15 @@ impl<'a> Runner<'a> {
     /// The outcome, when the guest or a limit has ended the run.
     fn over(&mut self) -> Result<Option<Outcome>, MachineError> {
         if let Some(end) = self.machine.end {
-            let message = self.machine.console.panic().map(str::to_owned);
-            let exit = if message.is_some() { Exit::Panicked } else { end.exit };
-            return Ok(Some(Outcome { end: End { exit, ..end }, message }));
+            if let Some(panic) = self.machine.console.panic().map(str::to_owned) {
+                return Ok(Some(Outcome { end: End { exit: Exit::Panicked, ..end }, message: Some(panic) }));
+            }
+            let lost = end.hart.filter(|_| end.exit == Exit::Deadlocked);
+            let message = lost.map(|hart| {
+                let handler = self.machine.harts[hart].stvec & !3;
+                format!("hart {hart} can only trap: nothing can be fetched at its trap handler, {handler:#x}")
+            });
+            return Ok(Some(Outcome { end, message }));
         }
         if self.machine.console.panic_is_over() {
             let message = self.machine.console.panic().map(str::to_owned);

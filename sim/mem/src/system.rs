@@ -121,8 +121,8 @@ impl MemorySystem {
             model,
             timed: false,
             cores: vec![core; cores],
-            // An odd constant keeps the generator off its fixed point at zero.
-            perturbation: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c909,
+            // Neighbouring seeds begin far apart, and none at the generator's fixed point, zero.
+            perturbation: (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c909).max(1),
             stale_code: Vec::new(),
         }
     }

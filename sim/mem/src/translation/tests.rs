@@ -89,8 +89,8 @@ fn check_leaf(ram: &Ram, mode: u64, place: u64, entry: u64, level: u64, address:
         let access = ACCESSES[case as usize % 3];
         let context = Context {
             satp: mode << 60 | TABLE >> 12,
-            user: case / 3 & 1 == 1,
-            supervisor_user_memory: case / 6 & 1 == 1,
+            user: (case / 3) & 1 == 1,
+            supervisor_user_memory: (case / 6) & 1 == 1,
             make_executable_readable: case / 12 == 1,
         };
         let has_right = permitted.is_some_and(|permitted| {
@@ -158,7 +158,7 @@ fn addresses_must_be_canonical() {
             ram.write(TABLE + 8 * index, 8, 0xcf);
         }
         for base in [0, 1 << (width - 1), 1 << width, 1 << 63, u64::MAX << width, u64::MAX << (width - 1)] {
-            for address in [base, base | 0xfff, base | (1 << (width - 1)) - 1] {
+            for address in [base, base | 0xfff, base | ((1 << (width - 1)) - 1)] {
                 let sign = address >> (width - 1);
                 let is_canonical = sign == 0 || sign == u64::MAX >> (width - 1);
                 let walked = walk_counted(&ram, &context, address, Access::Load);
