@@ -169,8 +169,10 @@ impl CodeCache {
 
     /// Forgets everything. No run may be executing, and no handle may be used again.
     pub fn clear(&mut self) {
-        self.pages.clear();
-        self.by_page.fill(0);
+        // Entry by entry: most of the table was never written, and so takes no memory of the host.
+        for page in self.pages.drain(..) {
+            self.by_page[((page.address - RAM_BASE) >> PAGE_SHIFT) as usize] = 0;
+        }
     }
 
     /// Forgets the runs of pages of RAM, given by index, and leaves the list empty.
