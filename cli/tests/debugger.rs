@@ -38,7 +38,8 @@ impl Client {
                 byte => answer.push(byte),
             }
         }
-        (self.byte(), self.byte());
+        self.byte();
+        self.byte();
         self.stream.write_all(b"+").unwrap();
         String::from_utf8(answer).unwrap()
     }
