@@ -212,12 +212,13 @@ impl Hart {
         }
     }
 
-    /// The first clock value at which a sleeping hart wakes without anybody's help.
-    pub fn wake_cycle(&self, cycles_per_tick: u64) -> u64 {
+    /// When a sleeping hart wakes if nothing more happens to it: at `now` when an interrupt that it waits for is pending by then,
+    /// at its timer, or never.
+    pub fn wake_cycle(&self, now: u64, cycles_per_tick: u64) -> u64 {
         if self.pending_interrupts(cycles_per_tick) & self.sie != 0 {
-            self.cycle
+            now.max(self.cycle)
         } else if self.sie & INTERRUPT_TIMER != 0 {
-            self.timer_cycle(cycles_per_tick)
+            self.timer_cycle(cycles_per_tick).max(self.cycle)
         } else {
             u64::MAX
         }

@@ -286,13 +286,7 @@ impl Machine {
         self.next_turns[hart] = match state.activity {
             Activity::Running => state.cycle,
             Activity::Stopped => u64::MAX,
-            Activity::Waiting | Activity::Suspended { .. } => {
-                if state.pending_interrupts(self.cycles_per_tick) & state.sie != 0 {
-                    state.cycle.max(now)
-                } else {
-                    state.wake_cycle(self.cycles_per_tick).max(state.cycle)
-                }
-            }
+            Activity::Waiting | Activity::Suspended { .. } => state.wake_cycle(now, self.cycles_per_tick),
         };
     }
 
