@@ -4,3 +4,4 @@
 pub mod exit;
 pub mod header;
 pub mod hint;
+pub mod htm;

@@ -1,0 +1,207 @@
+//! Xmetatm: the numbers of the transactional extension. `docs/xmetatm.md` gives their meaning; the model is MetaTM
+//! (Rossbach et al., "TxLinux", SOSP 2007, table 1 and sections 3.2, 4.3 and 6.1).
+
+/// The extension's name in the device tree's `riscv,isa-extensions`.
+pub const EXTENSION: &str = "xmetatm";
+
+/// Major opcodes: the ones that the unprivileged specification sets aside for custom use.
+pub const OPCODE_CUSTOM_0: u32 = 0x0b;
+pub const OPCODE_CUSTOM_1: u32 = 0x2b;
+pub const OPCODE_CUSTOM_2: u32 = 0x5b;
+
+/// An instruction of custom-0; the discriminant is its funct3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Control {
+    /// `xbegin rd`
+    Begin = 0,
+    /// `xend`
+    End = 1,
+    /// `xrestart rs1`
+    Restart = 2,
+    /// `xgettxid rd`
+    TransactionId = 3,
+    /// `xpush`
+    Push = 4,
+    /// `xpop`
+    Pop = 5,
+}
+
+impl Control {
+    /// Every instruction of custom-0, with its mnemonic.
+    pub const ALL: [(Control, &'static str); 6] = [
+        (Control::Begin, "xbegin"),
+        (Control::End, "xend"),
+        (Control::Restart, "xrestart"),
+        (Control::TransactionId, "xgettxid"),
+        (Control::Push, "xpush"),
+        (Control::Pop, "xpop"),
+    ];
+
+    /// The instruction with this funct3.
+    pub fn from_funct3(funct3: u32) -> Option<Control> {
+        Control::ALL.iter().map(|(control, _)| *control).find(|control| *control as u32 == funct3)
+    }
+
+    pub fn has_destination(self) -> bool {
+        matches!(self, Control::Begin | Control::TransactionId)
+    }
+
+    pub fn has_source(self) -> bool {
+        self == Control::Restart
+    }
+}
+
+/// What an `xcas` answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CompareAndSwap {
+    Swapped = 0,
+    Differed = 1,
+    /// The contention manager favoured a transaction.
+    Refused = 2,
+}
+
+/// Why a transaction is restarted: bits 7 to 0 of the status word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[repr(u8)]
+pub enum Cause {
+    /// It is not: this is its first execution.
+    #[default]
+    None = 0,
+    /// It lost a conflict with another transaction.
+    Conflict = 1,
+    /// A non-transactional access met its sets.
+    Nontransactional = 2,
+    /// `xrestart`.
+    Explicit = 3,
+    /// It was about to do something that cannot be rolled back.
+    NeedExclusive = 4,
+    /// Best-effort mode: a line of its sets left the first-level cache.
+    Capacity = 5,
+    /// Best-effort mode: a trap was taken.
+    Interrupt = 6,
+    /// It nested deeper than [`DEPTH_MAX`].
+    Depth = 7,
+}
+
+impl Cause {
+    /// Every cause of a restart, with its name in the C header (and, in lower case with hyphens, in results).
+    pub const RESTARTS: [(Cause, &'static str); 7] = [
+        (Cause::Conflict, "CONFLICT"),
+        (Cause::Nontransactional, "NONTRANSACTIONAL"),
+        (Cause::Explicit, "EXPLICIT"),
+        (Cause::NeedExclusive, "NEED_EXCLUSIVE"),
+        (Cause::Capacity, "CAPACITY"),
+        (Cause::Interrupt, "INTERRUPT"),
+        (Cause::Depth, "DEPTH"),
+    ];
+
+    /// The cause that an `xrestart` with this operand gives.
+    pub fn of_restart(operand: u64) -> Cause {
+        if operand & 0xff == Cause::NeedExclusive as u64 { Cause::NeedExclusive } else { Cause::Explicit }
+    }
+
+    /// The status word with this cause and a user code.
+    pub fn status(self, user_code: u8) -> u64 {
+        self as u64 | u64::from(user_code) << STATUS_CODE_SHIFT
+    }
+}
+
+/// Where the user code of `xrestart` lies in the status word and in its operand: eight bits from here.
+pub const STATUS_CODE_SHIFT: u32 = 8;
+
+/// The deepest nesting.
+pub const DEPTH_MAX: u32 = 255;
+/// Suspended frames that a context holds at most.
+pub const FRAMES_MAX: usize = 64;
+/// Where `xrestarts` saturates.
+pub const RESTARTS_MAX: u64 = 0xffff;
+/// The greatest conflict priority.
+pub const PRIORITY_MAX: u64 = 0xff;
+
+pub const CSR_PRIORITY: u32 = 0x5c0;
+pub const CSR_RESTARTS: u32 = 0x5c1;
+pub const CSR_BACKOFF: u32 = 0x5c2;
+pub const CSR_CONTEXT: u32 = 0x5c3;
+pub const CSR_TRAP: u32 = 0x5c4;
+pub const CSR_ENABLE: u32 = 0x5c5;
+pub const CSR_STATUS: u32 = 0xcc0;
+pub const CSR_SIZE: u32 = 0xcc1;
+pub const CSR_BEGIN_TIME: u32 = 0xcc2;
+pub const CSR_STACK: u32 = 0xdc0;
+pub const CSR_FRAMES: u32 = 0xdc1;
+pub const CSR_CONFLICT: u32 = 0xdc2;
+pub const CSR_WINNER: u32 = 0xdc3;
+
+/// Every register, with its name.
+pub const CSRS: [(u32, &str); 13] = [
+    (CSR_PRIORITY, "xpriority"),
+    (CSR_RESTARTS, "xrestarts"),
+    (CSR_BACKOFF, "xbackoff"),
+    (CSR_CONTEXT, "xcontext"),
+    (CSR_TRAP, "xtrap"),
+    (CSR_ENABLE, "xenable"),
+    (CSR_STATUS, "xstatus"),
+    (CSR_SIZE, "xsize"),
+    (CSR_BEGIN_TIME, "xbegintime"),
+    (CSR_STACK, "xstack"),
+    (CSR_FRAMES, "xframes"),
+    (CSR_CONFLICT, "xconflict"),
+    (CSR_WINNER, "xwinner"),
+];
+
+/// Bits of `xstatus`.
+pub const XSTATUS_ACTIVE: u64 = 1;
+pub const XSTATUS_SUSPENDED: u64 = 2;
+pub const XSTATUS_STALLED: u64 = 4;
+pub const XSTATUS_OVERFLOWED: u64 = 8;
+pub const XSTATUS_DOOMED: u64 = 16;
+pub const XSTATUS_DEPTH_SHIFT: u32 = 8;
+pub const XSTATUS_STATUS_SHIFT: u32 = 16;
+
+/// `xtrap.PT`: the last trap suspended a transaction.
+pub const XTRAP_PREVIOUS: u64 = 1;
+/// `xenable.U`: user mode may use the extension.
+pub const XENABLE_USER: u64 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_lie_in_the_custom_ranges_of_their_privilege() {
+        for (number, name) in CSRS {
+            let custom = match number {
+                0x5c0..=0x5ff | 0xdc0..=0xdff => number >> 8 & 3 == 1,
+                0x800..=0x8ff | 0xcc0..=0xcff => number >> 8 & 3 == 0,
+                _ => false,
+            };
+            assert!(custom, "{name} is {number:#x}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_names_differ() {
+        let mut numbers: Vec<u32> = CSRS.iter().map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), CSRS.len());
+        for (place, (cause, _)) in Cause::RESTARTS.iter().enumerate() {
+            assert_eq!(*cause as usize, place + 1);
+        }
+        for (control, _) in Control::ALL {
+            assert_eq!(Control::from_funct3(control as u32), Some(control));
+        }
+        assert_eq!(Control::from_funct3(6), None);
+    }
+
+    #[test]
+    fn a_status_word_has_its_cause_and_its_code() {
+        assert_eq!(Cause::of_restart(0x0704), Cause::NeedExclusive);
+        assert_eq!(Cause::of_restart(0x0705), Cause::Explicit);
+        assert_eq!(Cause::Explicit.status(7), 0x0703);
+        assert_eq!(Cause::None.status(0), 0);
+    }
+}
