@@ -50,6 +50,61 @@ impl Control {
     pub fn has_source(self) -> bool {
         self == Control::Restart
     }
+
+    /// The instruction word. A register that the instruction does not have must be 0: any other value is an illegal
+    /// instruction, which is why it can be encoded here.
+    pub fn encode(self, rd: u32, rs1: u32) -> u32 {
+        OPCODE_CUSTOM_0 | register(rd) << RD_SHIFT | (self as u32) << FUNCT3_SHIFT | register(rs1) << RS1_SHIFT
+    }
+}
+
+/// The widths of `xtest` and `xcas`; the discriminant is the instruction's funct3 and the binary logarithm of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Width {
+    Byte = 0,
+    Half = 1,
+    Word = 2,
+    Double = 3,
+}
+
+impl Width {
+    /// Every width, with the suffix of its mnemonic.
+    pub const ALL: [(Width, &'static str); 4] =
+        [(Width::Byte, "b"), (Width::Half, "h"), (Width::Word, "w"), (Width::Double, "d")];
+
+    pub fn size_bytes(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// The word of `xtest.{b,h,w,d} rd, (rs1), rs2`.
+    pub fn encode_test(self, rd: u32, rs1: u32, rs2: u32) -> u32 {
+        OPCODE_CUSTOM_1 | self.encode_operands(rd, rs1, rs2)
+    }
+
+    /// The word of `xcas.{b,h,w,d} rd, (rs1), rs2, rs3`: expected value in `rs2`, new value in `rs3`.
+    pub fn encode_compare_and_swap(self, rd: u32, rs1: u32, rs2: u32, rs3: u32) -> u32 {
+        OPCODE_CUSTOM_2 | self.encode_operands(rd, rs1, rs2) | register(rs3) << RS3_SHIFT
+    }
+
+    fn encode_operands(self, rd: u32, rs1: u32, rs2: u32) -> u32 {
+        register(rd) << RD_SHIFT
+            | (self as u32) << FUNCT3_SHIFT
+            | register(rs1) << RS1_SHIFT
+            | register(rs2) << RS2_SHIFT
+    }
+}
+
+/// Where the fields of an instruction word begin (unprivileged specification, "Base Instruction Formats").
+const RD_SHIFT: u32 = 7;
+const FUNCT3_SHIFT: u32 = 12;
+const RS1_SHIFT: u32 = 15;
+const RS2_SHIFT: u32 = 20;
+const RS3_SHIFT: u32 = 27;
+
+fn register(number: u32) -> u32 {
+    assert!(number < 32, "there is no register {number}");
+    number
 }
 
 /// What an `xcas` answers.
@@ -195,6 +250,19 @@ mod tests {
             assert_eq!(Control::from_funct3(control as u32), Some(control));
         }
         assert_eq!(Control::from_funct3(6), None);
+    }
+
+    #[test]
+    fn words_are_those_that_an_assembler_makes() {
+        // As `.insn i CUSTOM_0, 0, a0, x0, 0` and so on, by binutils 2.40.
+        assert_eq!(Control::Begin.encode(10, 0), 0x0000_050b);
+        assert_eq!(Control::Restart.encode(0, 31), 0x000f_a00b);
+        assert_eq!(Control::Pop.encode(0, 0), 0x0000_500b);
+        assert_eq!(Width::Double.encode_test(10, 11, 12), 0x00c5_b52b);
+        assert_eq!(Width::Word.encode_compare_and_swap(10, 11, 12, 31), 0xf8c5_a55b);
+        for (place, (width, _)) in Width::ALL.into_iter().enumerate() {
+            assert_eq!(width as usize, place);
+        }
     }
 
     #[test]
