@@ -1,0 +1,235 @@
+//! Suspended transactions: each context is a stack of frames (section 3.2: xpush and xpop, in last-in-first-out order), and each
+//! hart has one current context.
+
+use crate::engine::Engine;
+use crate::policy::Mode;
+use crate::resolve::Loss;
+use crate::transaction::{Doom, Slot};
+use crate::{Line, Memory};
+use concord_abi::htm::{Cause, FRAMES_MAX, PRIORITY_MAX, RESTARTS_MAX};
+use serde::{Deserialize, Serialize};
+
+/// What one push put on the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Frame {
+    pub transaction: Option<Slot>,
+    /// Pushed by a trap or by privileged code, so that user code may not pop it.
+    pub privileged: bool,
+}
+
+/// A compare-and-swap outside a transaction that was refused and will be tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pending {
+    pub address: u64,
+    pub begin_cycle: u64,
+    pub refusals: u32,
+}
+
+/// One hart's part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HartState {
+    pub active: Option<Slot>,
+    pub context: u64,
+    pub frames: Vec<Frame>,
+    /// The frames of context 0, the hart's own, while another one is current.
+    pub own_frames: Vec<Frame>,
+    pub priority: u8,
+    pub restarts: u16,
+    pub backoff_cycles: u64,
+    /// When the last transaction of this hart first began.
+    pub begin_cycle: u64,
+    pub conflict_address: u64,
+    pub winner_id: u64,
+    pub pending: Option<Pending>,
+}
+
+/// Contexts that may be parked with frames in them; beyond that a guest could fill the host's memory.
+const PARKED_MAX: usize = 1 << 14;
+
+/// What cannot be done with frames and contexts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ContextError {
+    #[error("the context has no room for another frame")]
+    Full,
+    #[error("the context has no frame")]
+    Empty,
+    #[error("a transaction is active")]
+    Active,
+    #[error("the frame was pushed by privileged code")]
+    Privileged,
+    #[error("the context is another hart's current one")]
+    Busy,
+    #[error("too many contexts are parked")]
+    TooMany,
+}
+
+/// What a pop brought back.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Popped {
+    /// The frame was empty.
+    Nothing,
+    /// Its transaction is active again.
+    Resumed,
+    /// Its transaction had lost, and restarts.
+    Restarted(Loss),
+}
+
+impl<C> Engine<C> {
+    /// Suspends a hart's active transaction, if there is one, and pushes a frame. Returns the lines of the transaction's
+    /// sets: the hart's own accesses to them are somebody else's from now on.
+    ///
+    /// # Errors
+    /// [`ContextError::Full`].
+    pub fn push(&mut self, hart: usize, privileged: bool) -> Result<Vec<Line>, ContextError> {
+        let state = &mut self.harts[hart];
+        if state.frames.len() >= FRAMES_MAX {
+            return Err(ContextError::Full);
+        }
+        let transaction = state.active.take();
+        state.frames.push(Frame { transaction, privileged });
+        let Some(slot) = transaction else { return Ok(Vec::new()) };
+        self.counters[hart].suspended += 1;
+        let transaction = self.transaction_mut(slot);
+        transaction.suspended = true;
+        Ok(transaction.lines.clone())
+    }
+
+    /// A trap suspends a hart's active transaction. There is room for it: [`Engine::begin`] and [`Engine::pop`] saw to that.
+    /// In best-effort mode it also loses; the loss is the second part of the answer.
+    pub fn trap(&mut self, hart: usize, now: u64, memory: &mut impl Memory) -> (Vec<Line>, Option<Loss>) {
+        let Some(slot) = self.harts[hart].active else { return (Vec::new(), None) };
+        let lines = self.push(hart, true).expect("an active transaction has room to be suspended");
+        let loss =
+            (self.policy.mode == Mode::BestEffort).then(|| self.lose(slot, Cause::Interrupt.status(0), now, memory));
+        (lines, loss)
+    }
+
+    /// Pops the most recent frame of a hart's context.
+    ///
+    /// # Errors
+    /// [`ContextError::Empty`], [`ContextError::Active`], and [`ContextError::Privileged`] when user code may not.
+    pub fn pop(&mut self, hart: usize, privileged: bool, now: u64) -> Result<Popped, ContextError> {
+        let state = &mut self.harts[hart];
+        let frame = *state.frames.last().ok_or(ContextError::Empty)?;
+        if state.active.is_some() {
+            return Err(ContextError::Active);
+        }
+        if frame.privileged && !privileged {
+            return Err(ContextError::Privileged);
+        }
+        state.frames.pop();
+        state.active = frame.transaction;
+        let Some(slot) = frame.transaction else { return Ok(Popped::Nothing) };
+        let transaction = self.transaction_mut(slot);
+        transaction.hart = hart;
+        transaction.suspended = false;
+        let begin_cycle = transaction.begin_cycle;
+        let doom = transaction.doom.take();
+        self.harts[hart].begin_cycle = begin_cycle;
+        Ok(match doom {
+            None => Popped::Resumed,
+            Some(doom) => Popped::Restarted(self.restart_doomed(slot, doom, now)),
+        })
+    }
+
+    fn restart_doomed(&mut self, slot: Slot, doom: Doom, now: u64) -> Loss {
+        let transaction = self.transaction_mut(slot);
+        transaction.status = doom.status;
+        transaction.attempt_cycle = now + doom.backoff_cycles;
+        let hart = transaction.hart;
+        self.harts[hart].backoff_cycles += doom.backoff_cycles;
+        Loss {
+            hart,
+            id: self.transaction(slot).id,
+            active: true,
+            status: doom.status,
+            backoff_cycles: doom.backoff_cycles,
+            lines: Vec::new(),
+            restored: Vec::new(),
+            overflowed_lines: 0,
+        }
+    }
+
+    /// Makes another context a hart's current one; 0 is the hart's own.
+    ///
+    /// # Errors
+    /// [`ContextError::Active`], [`ContextError::Busy`], [`ContextError::TooMany`].
+    pub fn switch_context(&mut self, hart: usize, id: u64) -> Result<(), ContextError> {
+        let old = self.harts[hart].context;
+        if self.harts[hart].active.is_some() {
+            return Err(ContextError::Active);
+        }
+        if old == id {
+            return Ok(());
+        }
+        if id != 0 && self.harts.iter().any(|state| state.context == id) {
+            return Err(ContextError::Busy);
+        }
+        if old != 0 && !self.harts[hart].frames.is_empty() && self.parked.len() >= PARKED_MAX {
+            return Err(ContextError::TooMany);
+        }
+        let frames = std::mem::take(&mut self.harts[hart].frames);
+        match old {
+            0 => self.harts[hart].own_frames = frames,
+            _ if frames.is_empty() => {}
+            _ => {
+                self.parked.insert(old, frames);
+            }
+        }
+        let frames = match id {
+            0 => std::mem::take(&mut self.harts[hart].own_frames),
+            _ => self.parked.remove(&id).unwrap_or_default(),
+        };
+        let state = &mut self.harts[hart];
+        state.frames = frames;
+        state.context = id;
+        Ok(())
+    }
+
+    pub fn context(&self, hart: usize) -> u64 {
+        self.harts[hart].context
+    }
+
+    /// Frames in a hart's current context.
+    pub fn frames(&self, hart: usize) -> usize {
+        self.harts[hart].frames.len()
+    }
+
+    /// The conflict priority that the hart's next transaction gets.
+    pub fn priority(&self, hart: usize) -> u64 {
+        u64::from(self.harts[hart].priority)
+    }
+
+    /// Sets it; only the low bits, up to [`PRIORITY_MAX`], are kept.
+    pub fn set_priority(&mut self, hart: usize, priority: u64) {
+        self.harts[hart].priority = (priority & PRIORITY_MAX) as u8;
+    }
+
+    /// Restarts on a hart since they were last set, saturating.
+    pub fn restarts(&self, hart: usize) -> u64 {
+        u64::from(self.harts[hart].restarts)
+    }
+
+    pub fn set_restarts(&mut self, hart: usize, restarts: u64) {
+        self.harts[hart].restarts = (restarts & RESTARTS_MAX) as u16;
+    }
+
+    /// Cycles that a hart backed off since they were last set.
+    pub fn backoff_cycles(&self, hart: usize) -> u64 {
+        self.harts[hart].backoff_cycles
+    }
+
+    pub fn set_backoff_cycles(&mut self, hart: usize, cycles: u64) {
+        self.harts[hart].backoff_cycles = cycles;
+    }
+
+    /// When the last transaction of a hart first began.
+    pub fn begin_cycle(&self, hart: usize) -> u64 {
+        self.harts[hart].begin_cycle
+    }
+
+    /// The physical address of the word of the last conflict that a transaction of this hart lost, and the id of the winner.
+    pub fn last_conflict(&self, hart: usize) -> (u64, u64) {
+        (self.harts[hart].conflict_address, self.harts[hart].winner_id)
+    }
+}

@@ -1,0 +1,383 @@
+//! The transactions of a machine: begin, commit, sets. Conflicts are in `resolve.rs`, suspension in `context.rs`.
+
+use crate::context::{Frame, HartState};
+use crate::directory::Directory;
+use crate::policy::{Mode, Policy};
+use crate::profile::{Conflict, Profile};
+use crate::resolve::Loss;
+use crate::statistics::Counters;
+use crate::transaction::{Read, Slot, Subject, Transaction, Undo};
+use crate::{Line, Memory, Word, words_of};
+use concord_abi::htm::{Cause, DEPTH_MAX, FRAMES_MAX};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a begin did.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// A transaction began.
+    Outermost,
+    /// The active transaction is one deeper.
+    Nested,
+    /// The active transaction was too deep already and restarts.
+    TooDeep(Loss),
+    /// The context holds as many suspended frames as it may.
+    NoRoom,
+}
+
+/// What an end did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Committed {
+        /// The lines that its sets had.
+        lines: Vec<Line>,
+        /// How many of them had left the first-level cache.
+        overflowed_lines: u64,
+    },
+    /// The active transaction goes on, one less deep.
+    Nested,
+    /// There is none.
+    NotActive,
+}
+
+/// What it means that a line left a hart's first-level cache.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Evicted {
+    /// It was in no set of this hart's, or known to have left.
+    Nothing,
+    /// It was in a set, and its transaction goes on.
+    Overflowed,
+    /// Best-effort mode: its transaction restarts.
+    Lost(Loss),
+}
+
+/// What may be done with the words of a line without asking again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Masks {
+    /// Words in a set of the hart's active transaction.
+    pub readable: u8,
+    /// Words in its write set.
+    pub writable: u8,
+    /// No other transaction wrote to the line, so that any of it may be read without a conflict.
+    pub line_is_readable: bool,
+    /// No other transaction has any word of the line.
+    pub line_is_writable: bool,
+    /// Another transaction's part of the line lies outside the first-level caches.
+    pub others_overflowed: bool,
+}
+
+/// The transactions of a machine. `C` is what a restart puts back besides memory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Engine<C> {
+    pub(crate) policy: Policy,
+    pub(crate) transactions: Vec<Option<Transaction<C>>>,
+    #[serde(skip)]
+    pub(crate) directory: Directory,
+    pub(crate) harts: Vec<HartState>,
+    /// Contexts that are no hart's current one and hold frames.
+    pub(crate) parked: BTreeMap<u64, Vec<Frame>>,
+    pub(crate) live: u32,
+    pub(crate) next_id: u64,
+    pub(crate) random: u64,
+    /// Set while live transactions' words are out of memory, for a device to look at it.
+    #[serde(skip)]
+    pub(crate) taken_out: bool,
+    pub(crate) counters: Vec<Counters>,
+    pub(crate) profile: Profile,
+    /// Conflicts since they were last taken, while somebody wants them.
+    #[serde(skip)]
+    pub(crate) recorded: Option<Vec<Conflict>>,
+}
+
+impl<C> Engine<C> {
+    /// No transactions on `harts` harts; back-off is drawn from `seed`.
+    pub fn new(harts: usize, policy: Policy, seed: u64) -> Engine<C> {
+        Engine {
+            policy,
+            transactions: Vec::new(),
+            directory: Directory::default(),
+            harts: vec![HartState::default(); harts],
+            parked: BTreeMap::new(),
+            live: 0,
+            next_id: 1,
+            random: (seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x853c_49e6_748f_ea9b).max(1),
+            taken_out: false,
+            counters: vec![Counters::default(); harts],
+            profile: Profile::default(),
+            recorded: None,
+        }
+    }
+
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// True while a transaction exists, active or suspended.
+    #[inline]
+    pub fn is_live(&self) -> bool {
+        self.live != 0
+    }
+
+    #[inline]
+    pub fn is_active(&self, hart: usize) -> bool {
+        self.harts[hart].active.is_some()
+    }
+
+    /// The id of a hart's active transaction, or 0.
+    pub fn active_id(&self, hart: usize) -> u64 {
+        self.harts[hart].active.map_or(0, |slot| self.transaction(slot).id)
+    }
+
+    /// The checkpoint of a hart's active transaction.
+    pub fn checkpoint(&self, hart: usize) -> Option<&C> {
+        self.harts[hart].active.map(|slot| &self.transaction(slot).checkpoint)
+    }
+
+    pub(crate) fn transaction(&self, slot: Slot) -> &Transaction<C> {
+        self.transactions[slot as usize].as_ref().expect("a slot that is used names a transaction")
+    }
+
+    pub(crate) fn transaction_mut(&mut self, slot: Slot) -> &mut Transaction<C> {
+        self.transactions[slot as usize].as_mut().expect("a slot that is used names a transaction")
+    }
+
+    /// Begins a transaction on a hart, or nests in the active one. `checkpoint` is asked for only by the former.
+    pub fn begin(&mut self, hart: usize, now: u64, memory: &mut impl Memory, checkpoint: impl FnOnce() -> C) -> Begun {
+        if let Some(slot) = self.harts[hart].active {
+            let transaction = self.transaction_mut(slot);
+            if transaction.depth == DEPTH_MAX {
+                return Begun::TooDeep(self.lose(slot, Cause::Depth.status(0), now, memory));
+            }
+            transaction.depth += 1;
+            let depth = transaction.depth;
+            let counters = &mut self.counters[hart];
+            counters.nested += 1;
+            counters.depth_max = counters.depth_max.max(depth);
+            return Begun::Nested;
+        }
+        if self.harts[hart].frames.len() >= FRAMES_MAX {
+            return Begun::NoRoom;
+        }
+        let transaction = Transaction {
+            id: self.next_id,
+            hart,
+            suspended: false,
+            doom: None,
+            depth: 1,
+            checkpoint: checkpoint(),
+            priority: self.harts[hart].priority,
+            begin_cycle: now,
+            attempt_cycle: now,
+            restarts: 0,
+            waits: 0,
+            status: 0,
+            karma_words: 0,
+            size_words: 0,
+            reads: Vec::new(),
+            undo: Vec::new(),
+            lines: Vec::new(),
+            overflowed: Vec::new(),
+        };
+        self.next_id += 1;
+        self.live += 1;
+        let slot = match self.transactions.iter().position(Option::is_none) {
+            Some(free) => free,
+            None => {
+                self.transactions.push(None);
+                self.transactions.len() - 1
+            }
+        };
+        self.transactions[slot] = Some(transaction);
+        self.harts[hart].active = Some(slot as Slot);
+        self.harts[hart].begin_cycle = now;
+        let counters = &mut self.counters[hart];
+        counters.begun += 1;
+        counters.depth_max = counters.depth_max.max(1);
+        Begun::Outermost
+    }
+
+    /// Ends the innermost nesting of a hart's active transaction; the outermost end commits it.
+    pub fn end(&mut self, hart: usize, now: u64) -> Ended {
+        let Some(slot) = self.harts[hart].active else { return Ended::NotActive };
+        let transaction = self.transaction_mut(slot);
+        if transaction.depth > 1 {
+            transaction.depth -= 1;
+            return Ended::Nested;
+        }
+        self.harts[hart].active = None;
+        self.live -= 1;
+        let transaction = self.transactions[slot as usize].take().expect("a slot that is used names a transaction");
+        for line in &transaction.lines {
+            self.directory.remove(*line, slot);
+        }
+        let counters = &mut self.counters[hart];
+        counters.committed += 1;
+        counters.committed_cycles += now.saturating_sub(transaction.attempt_cycle);
+        counters.committed_words += transaction.size_words;
+        counters.size_words_max = counters.size_words_max.max(transaction.size_words);
+        Ended::Committed { lines: transaction.lines, overflowed_lines: transaction.overflowed.len() as u64 }
+    }
+
+    /// Restarts a hart's active transaction for a reason of its own; `None` when there is none.
+    pub fn restart(&mut self, hart: usize, status: u64, now: u64, memory: &mut impl Memory) -> Option<Loss> {
+        let slot = self.harts[hart].active?;
+        Some(self.lose(slot, status, now, memory))
+    }
+
+    /// Puts words of a line into the active transaction's sets, after [`Engine::resolve`] granted the access. The old words go
+    /// to the undo log, so this comes before the store.
+    pub fn add(&mut self, hart: usize, line: Line, words: u8, write: bool, pc: u64, memory: &impl Memory) {
+        let Some(slot) = self.harts[hart].active else { return };
+        let words = self.policy.span(words);
+        let transaction = self.transactions[slot as usize].as_mut().expect("the active transaction exists");
+        let (member, is_new) = self.directory.member(line, slot);
+        if is_new {
+            transaction.lines.push(line);
+        }
+        let known = member.read | member.write;
+        transaction.size_words += u64::from((words & !known).count_ones());
+        transaction.waits = 0;
+        if write {
+            for word in words_of(line, words & !member.write) {
+                transaction.undo.push(Undo { word, old: memory.load(word), pc });
+            }
+            member.write |= words;
+        } else {
+            for word in words_of(line, words & !known) {
+                transaction.reads.push(Read { word, pc });
+            }
+            member.read |= words & !member.write;
+        }
+    }
+
+    /// What a hart may do with a line without asking again.
+    pub fn masks(&self, hart: usize, line: Line) -> Masks {
+        let own = self.harts[hart].active;
+        let mut masks = Masks {
+            readable: 0,
+            writable: 0,
+            line_is_readable: true,
+            line_is_writable: true,
+            others_overflowed: false,
+        };
+        for member in self.directory.members(line) {
+            if Some(member.slot) == own {
+                masks.readable = member.read | member.write;
+                masks.writable = member.write;
+            } else {
+                masks.line_is_readable &= member.write == 0;
+                masks.line_is_writable = false;
+                masks.others_overflowed |= member.overflowed;
+            }
+        }
+        masks
+    }
+
+    /// A line left a hart's first-level cache.
+    pub fn evicted(&mut self, hart: usize, line: Line, now: u64, memory: &mut impl Memory) -> Evicted {
+        let here =
+            |member: &&crate::directory::Member| !member.overflowed && self.transaction(member.slot).hart == hart;
+        let Some(slot) = self.directory.members(line).iter().find(here).map(|member| member.slot) else {
+            return Evicted::Nothing;
+        };
+        if self.policy.mode == Mode::BestEffort {
+            return Evicted::Lost(self.lose(slot, Cause::Capacity.status(0), now, memory));
+        }
+        if let Some(member) = self.directory.find(line, slot) {
+            member.overflowed = true;
+        }
+        self.transaction_mut(slot).overflowed.push(line);
+        self.counters[hart].overflowed_lines += 1;
+        Evicted::Overflowed
+    }
+
+    /// The lines of a hart's active transaction.
+    pub fn active_lines(&self, hart: usize) -> &[Line] {
+        self.harts[hart].active.map_or(&[], |slot| &self.transaction(slot).lines)
+    }
+
+    /// True when a hart's active transaction wrote to the word.
+    pub fn active_wrote(&self, hart: usize, word: Word) -> bool {
+        let line = word >> (crate::LINE_SHIFT - crate::WORD_SHIFT);
+        let bit = 1 << (word & u64::from(crate::LINE_WORDS - 1));
+        let own = self.harts[hart].active;
+        self.directory.members(line).iter().any(|member| Some(member.slot) == own && member.write & bit != 0)
+    }
+
+    /// The transaction that a hart's registers speak of.
+    pub fn subject(&self, hart: usize) -> Option<Subject<'_, C>> {
+        let state = &self.harts[hart];
+        let suspended = state.frames.iter().rev().find_map(|frame| frame.transaction);
+        let transaction = self.transaction(state.active.or(suspended)?);
+        Some(Subject {
+            id: transaction.id,
+            suspended: transaction.suspended,
+            doomed: transaction.doom.is_some(),
+            overflowed: !transaction.overflowed.is_empty(),
+            depth: transaction.depth,
+            status: transaction.doom.map_or(transaction.status, |doom| doom.status),
+            size_words: transaction.size_words,
+            begin_cycle: transaction.begin_cycle,
+            checkpoint: &transaction.checkpoint,
+        })
+    }
+
+    /// Takes what live transactions wrote out of memory, so that a device sees what is committed. Nothing but
+    /// [`Engine::resolve`] for [`Party::Device`](crate::Party) may come between this and [`Engine::put_in`].
+    pub fn take_out(&mut self, memory: &mut impl Memory) {
+        self.taken_out = true;
+        self.swap_written(memory);
+    }
+
+    /// Puts back what [`Engine::take_out`] took, as far as its transactions are left.
+    pub fn put_in(&mut self, memory: &mut impl Memory) {
+        self.taken_out = false;
+        self.swap_written(memory);
+    }
+
+    /// No word is in two write sets, so the order does not matter.
+    fn swap_written(&mut self, memory: &mut impl Memory) {
+        for undo in self.transactions.iter_mut().flatten().flat_map(|transaction| &mut transaction.undo) {
+            let there = memory.load(undo.word);
+            memory.store(undo.word, undo.old);
+            undo.old = there;
+        }
+    }
+
+    /// True when a live transaction wrote to memory.
+    pub fn has_written(&self) -> bool {
+        self.live != 0 && self.transactions.iter().flatten().any(|transaction| !transaction.undo.is_empty())
+    }
+
+    pub fn counters(&self) -> &[Counters] {
+        &self.counters
+    }
+
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Statistics start from zero.
+    pub fn reset_statistics(&mut self) {
+        self.counters.fill(Counters::default());
+        self.profile = Profile::default();
+    }
+
+    /// Whether conflicts are kept one by one for [`Engine::take_conflicts`].
+    pub fn set_recording(&mut self, recording: bool) {
+        self.recorded = recording.then(Vec::new);
+    }
+
+    /// The conflicts since the last call, while they are recorded.
+    pub fn take_conflicts(&mut self) -> Vec<Conflict> {
+        self.recorded.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// A random number below `bound`, which is at least 1: xorshift64 (Marsaglia 2003), as for the miss latencies.
+    pub(crate) fn draw(&mut self, bound: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 16) % bound
+    }
+}

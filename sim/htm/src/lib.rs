@@ -1,0 +1,77 @@
+//! Hardware transactions as MetaTM has them (Rossbach et al., "TxLinux", SOSP 2007, sections 2, 3.2, 4.3 and 6.1): read and
+//! write sets by word, an undo log, eager conflict detection, contention managers, flat nesting, suspended transactions.
+//!
+//! Nothing here knows RISC-V, an instruction or a cache: harts are numbers, memory is words, and what must be put back on a
+//! restart is a checkpoint of whatever type the machine chooses. So all of it is tested against a serial oracle without any
+//! guest.
+//!
+//! Where this departs from the paper: a transaction's id and begin time survive its restarts; contexts (stacks of suspended
+//! transactions) have names, so that a kernel can move a thread with a suspended transaction to another hart; a conflict with a
+//! transaction suspended in the hart's own context is always won by the hart, which could not go on otherwise; devices see
+//! committed memory instead of ending the transactions whose words they read.
+//!
+//! What other families of transactional memory would change: lazy versioning keeps new words in the log and writes them at
+//! [`Engine::end`], lazy detection moves the calls of [`Engine::resolve`] there. Both stay behind the same calls, because
+//! every access and every commit already gets an answer that may be "restart", and names its losers.
+
+mod context;
+mod directory;
+mod engine;
+pub mod manager;
+pub mod policy;
+pub mod profile;
+mod resolve;
+mod saved;
+pub mod statistics;
+mod transaction;
+
+pub use context::{ContextError, Popped};
+pub use engine::{Begun, Ended, Engine, Evicted, Masks};
+pub use resolve::{Loss, Party, Request, Verdict};
+pub use saved::StateError;
+pub use transaction::Subject;
+
+/// A word's number: its physical address divided by 8.
+pub type Word = u64;
+/// A line's number: its physical address divided by 64.
+pub type Line = u64;
+
+pub const WORD_SHIFT: u32 = 3;
+pub const LINE_SHIFT: u32 = 6;
+/// Words of a line.
+pub const LINE_WORDS: u32 = 1 << (LINE_SHIFT - WORD_SHIFT);
+
+/// Memory, as the undo log sees it.
+pub trait Memory {
+    fn load(&self, word: Word) -> u64;
+    fn store(&mut self, word: Word, value: u64);
+}
+
+/// The words of its line that an access of `size_bytes` at `address` touches, as a mask. The access stays in its line.
+#[inline]
+pub fn word_mask(address: u64, size_bytes: u64) -> u8 {
+    let first = address >> WORD_SHIFT & u64::from(LINE_WORDS - 1);
+    let last = (address + size_bytes - 1) >> WORD_SHIFT & u64::from(LINE_WORDS - 1);
+    (0xff << first) as u8 & (0xff >> (u64::from(LINE_WORDS - 1) - last)) as u8
+}
+
+/// The words of `line` that are in `mask`, in order.
+pub(crate) fn words_of(line: Line, mask: u8) -> impl Iterator<Item = Word> {
+    let first = line << (LINE_SHIFT - WORD_SHIFT);
+    (0..LINE_WORDS).filter(move |index| mask >> index & 1 == 1).map(move |index| first + Word::from(index))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_has_the_words_that_are_touched() {
+        assert_eq!(word_mask(0x1000, 8), 0b1);
+        assert_eq!(word_mask(0x1007, 1), 0b1);
+        assert_eq!(word_mask(0x100c, 8), 0b110);
+        assert_eq!(word_mask(0x1038, 8), 0b1000_0000);
+        assert_eq!(word_mask(0x1000, 64), 0xff);
+        assert_eq!(words_of(0x40, 0b101).collect::<Vec<_>>(), [0x200, 0x202]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Contention managers: who goes on when two parties meet. One file each; a new one is a file, a variant and a line here.
+
+mod os_prio;
+mod polka;
+mod requester_wins;
+mod size_matters;
+mod timestamp;
+
+use crate::policy::Policy;
+use serde::{Deserialize, Serialize};
+
+/// The contention managers there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Manager {
+    Timestamp,
+    SizeMatters,
+    OsPrio,
+    Polka,
+    RequesterWins,
+}
+
+impl Manager {
+    pub const ALL: [Manager; 5] =
+        [Manager::Timestamp, Manager::SizeMatters, Manager::OsPrio, Manager::Polka, Manager::RequesterWins];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Manager::Timestamp => "timestamp",
+            Manager::SizeMatters => "size-matters",
+            Manager::OsPrio => "os-prio",
+            Manager::Polka => "polka",
+            Manager::RequesterWins => "requester-wins",
+        }
+    }
+
+    pub(crate) fn get(self) -> &'static dyn ContentionManager {
+        match self {
+            Manager::Timestamp => &timestamp::Timestamp,
+            Manager::SizeMatters => &size_matters::SizeMatters,
+            Manager::OsPrio => &os_prio::OsPrio,
+            Manager::Polka => &polka::Polka,
+            Manager::RequesterWins => &requester_wins::RequesterWins,
+        }
+    }
+}
+
+/// One of two parties that meet: a transaction, or a compare-and-swap outside any (its id is then [`u64::MAX`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contender {
+    pub id: u64,
+    /// The conflict priority that the kernel gave; greater is more urgent.
+    pub priority: u8,
+    /// Words in its sets.
+    pub size_words: u64,
+    /// When it first began; restarts do not change it.
+    pub begin_cycle: u64,
+    pub restarts: u32,
+    /// Words that it opened in all its attempts so far.
+    pub karma_words: u64,
+    /// How often it has waited for this access already.
+    pub waits: u32,
+}
+
+impl Contender {
+    /// Older, by begin time and then by id: a total order, in which an id comes once.
+    pub(crate) fn is_older_than(&self, other: &Contender) -> bool {
+        (self.begin_cycle, self.id) < (other.begin_cycle, other.id)
+    }
+}
+
+/// Why a party won.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// A non-transactional access always wins.
+    Nontransactional,
+    /// The holder is suspended in the requester's own context, and could not go on before it.
+    Stack,
+    Priority,
+    Size,
+    Age,
+    Karma,
+    Requester,
+}
+
+impl Rule {
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::Nontransactional => "nontransactional",
+            Rule::Stack => "stack",
+            Rule::Priority => "priority",
+            Rule::Size => "size",
+            Rule::Age => "age",
+            Rule::Karma => "karma",
+            Rule::Requester => "requester",
+        }
+    }
+}
+
+/// What a contention manager says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    RequesterWins(Rule),
+    HolderWins(Rule),
+    /// The requester tries again after a random number of cycles below this.
+    Wait {
+        bound_cycles: u64,
+    },
+}
+
+impl Decision {
+    fn requester_wins(wins: bool, rule: Rule) -> Decision {
+        if wins { Decision::RequesterWins(rule) } else { Decision::HolderWins(rule) }
+    }
+}
+
+/// Decides conflicts. It has no state of its own: everything it may go by is in the contenders and the policy.
+pub trait ContentionManager: Sync {
+    fn decide(&self, requester: &Contender, holder: &Contender, policy: &Policy) -> Decision;
+}
+
+#[cfg(test)]
+mod tests;

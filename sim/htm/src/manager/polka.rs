@@ -1,0 +1,23 @@
+//! Polka (Scherer and Scott, "Advanced Contention Management for Dynamic Software Transactional Memory", PODC 2005): karma, the
+//! number of words that a transaction opened in all its attempts, is its worth. A poorer requester waits as many rounds as
+//! it is poorer by, each about twice as long as the one before, and then wins all the same.
+//!
+//! Departure: at most [`ROUNDS_MAX`] rounds. Sets of a kernel's transactions differ by hundreds of words, and the paper's objects
+//! were few.
+
+use super::{Contender, ContentionManager, Decision, Rule};
+use crate::policy::Policy;
+
+pub(super) struct Polka;
+
+const ROUNDS_MAX: u64 = 8;
+
+impl ContentionManager for Polka {
+    fn decide(&self, requester: &Contender, holder: &Contender, policy: &Policy) -> Decision {
+        let poorer_by = holder.karma_words.saturating_sub(requester.karma_words);
+        if u64::from(requester.waits) >= poorer_by.min(ROUNDS_MAX) {
+            return Decision::RequesterWins(Rule::Karma);
+        }
+        Decision::Wait { bound_cycles: policy.backoff_bound_cycles(requester.waits) }
+    }
+}

@@ -1,0 +1,76 @@
+use super::*;
+
+const CONTENDER: Contender =
+    Contender { id: 1, priority: 0, size_words: 10, begin_cycle: 100, restarts: 0, karma_words: 10, waits: 0 };
+
+fn decide(manager: Manager, requester: Contender, holder: Contender) -> Decision {
+    manager.get().decide(&requester, &holder, &Policy::default())
+}
+
+#[test]
+fn each_manager_goes_by_its_rule() {
+    let holder = Contender { id: 2, ..CONTENDER };
+    let older = Contender { begin_cycle: 99, ..CONTENDER };
+    let larger = Contender { size_words: 11, begin_cycle: 101, ..CONTENDER };
+    let urgent = Contender { priority: 1, size_words: 1, begin_cycle: 101, ..CONTENDER };
+    let cases = [
+        (Manager::Timestamp, older, Decision::RequesterWins(Rule::Age)),
+        (Manager::Timestamp, larger, Decision::HolderWins(Rule::Age)),
+        (Manager::Timestamp, CONTENDER, Decision::RequesterWins(Rule::Age)),
+        (Manager::SizeMatters, larger, Decision::RequesterWins(Rule::Size)),
+        (Manager::SizeMatters, older, Decision::RequesterWins(Rule::Age)),
+        (Manager::SizeMatters, Contender { restarts: 8, ..larger }, Decision::HolderWins(Rule::Age)),
+        (Manager::SizeMatters, urgent, Decision::HolderWins(Rule::Size)),
+        (Manager::OsPrio, urgent, Decision::RequesterWins(Rule::Priority)),
+        (Manager::OsPrio, larger, Decision::RequesterWins(Rule::Size)),
+        (Manager::OsPrio, older, Decision::RequesterWins(Rule::Age)),
+        (
+            Manager::RequesterWins,
+            Contender { begin_cycle: 101, size_words: 0, ..CONTENDER },
+            Decision::RequesterWins(Rule::Requester),
+        ),
+    ];
+    for (manager, requester, expected) in cases {
+        assert_eq!(decide(manager, requester, holder), expected, "{} {requester:?}", manager.name());
+    }
+}
+
+#[test]
+fn a_poorer_requester_of_polka_waits_longer_and_longer_and_then_wins() {
+    let requester = Contender { karma_words: 7, ..CONTENDER };
+    let holder = Contender { id: 2, ..CONTENDER };
+    let bounds: Vec<Decision> =
+        (0..4).map(|waits| decide(Manager::Polka, Contender { waits, ..requester }, holder)).collect();
+    let wait = |bound_cycles| Decision::Wait { bound_cycles };
+    assert_eq!(bounds, [wait(64), wait(128), wait(256), Decision::RequesterWins(Rule::Karma)]);
+    assert_eq!(decide(Manager::Polka, holder, requester), Decision::RequesterWins(Rule::Karma));
+    let rich = Contender { karma_words: u64::MAX, ..holder };
+    assert_eq!(decide(Manager::Polka, Contender { waits: 8, ..requester }, rich), Decision::RequesterWins(Rule::Karma));
+}
+
+#[test]
+fn managers_without_waiting_agree_from_both_sides() {
+    // Whoever asks, the same one of two must win, or two transactions could end each other for ever.
+    let mut state = 1u64;
+    let mut draw = |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % bound
+    };
+    for _ in 0..10_000 {
+        let mut contender = |id| Contender {
+            id,
+            priority: draw(3) as u8,
+            size_words: draw(4),
+            begin_cycle: draw(3),
+            restarts: draw(10) as u32,
+            karma_words: 0,
+            waits: 0,
+        };
+        let (first, second) = (contender(1), contender(2));
+        for manager in [Manager::Timestamp, Manager::SizeMatters, Manager::OsPrio] {
+            let forward = matches!(decide(manager, first, second), Decision::RequesterWins(_));
+            let backward = matches!(decide(manager, second, first), Decision::RequesterWins(_));
+            assert_ne!(forward, backward, "{} {first:?} {second:?}", manager.name());
+        }
+    }
+}

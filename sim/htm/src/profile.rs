@@ -1,0 +1,89 @@
+//! The conflict profile: for each conflict both program counters, the word, who won, by which rule, and what was lost.
+
+use crate::manager::Rule;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What two conflicts share to be counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ConflictKey {
+    /// Where the access was made that found the conflict; 0 for a device.
+    pub requester_pc: u64,
+    /// Where the holder first accessed the word.
+    pub holder_pc: u64,
+    /// The physical address of the word.
+    pub address: u64,
+    pub requester_is_transactional: bool,
+    pub requester_writes: bool,
+    pub requester_won: bool,
+    pub rule: Rule,
+}
+
+/// What the conflicts with one key cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConflictTotals {
+    pub count: u64,
+    /// Cycles since the begin or restart of the losers.
+    pub lost_cycles: u64,
+    /// Words in the losers' sets.
+    pub lost_words: u64,
+    /// Conflicts that the lower conflict priority won.
+    pub inversions: u64,
+}
+
+/// One conflict, for a timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    pub key: ConflictKey,
+    pub cycle: u64,
+    /// The hart that asked; none for a device.
+    pub requester_hart: Option<usize>,
+    /// The hart that the holder runs on, or ran on last.
+    pub holder_hart: usize,
+    /// 0 outside a transaction.
+    pub requester_id: u64,
+    pub holder_id: u64,
+    pub lost_cycles: u64,
+    pub lost_words: u64,
+    pub inversion: bool,
+}
+
+/// Kinds of conflicts that are told apart. A guest can have more, and the host must not pay for each.
+const KEYS_MAX: usize = 1 << 16;
+
+/// Every conflict of a run, added up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Profile {
+    totals: BTreeMap<ConflictKey, ConflictTotals>,
+    /// Conflicts beyond the number of kinds that are told apart.
+    pub others: ConflictTotals,
+}
+
+impl Profile {
+    pub(crate) fn add(&mut self, conflict: &Conflict) {
+        let is_known = self.totals.contains_key(&conflict.key);
+        let totals = if is_known || self.totals.len() < KEYS_MAX {
+            self.totals.entry(conflict.key).or_default()
+        } else {
+            &mut self.others
+        };
+        totals.count += 1;
+        totals.lost_cycles += conflict.lost_cycles;
+        totals.lost_words += conflict.lost_words;
+        totals.inversions += u64::from(conflict.inversion);
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&ConflictKey, &ConflictTotals)> {
+        self.totals.iter()
+    }
+
+    /// All conflicts together.
+    pub fn sum(&self) -> ConflictTotals {
+        self.totals.values().chain([&self.others]).fold(ConflictTotals::default(), |sum, totals| ConflictTotals {
+            count: sum.count + totals.count,
+            lost_cycles: sum.lost_cycles + totals.lost_cycles,
+            lost_words: sum.lost_words + totals.lost_words,
+            inversions: sum.inversions + totals.inversions,
+        })
+    }
+}

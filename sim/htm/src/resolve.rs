@@ -1,0 +1,328 @@
+//! Conflicts: who meets whom, who goes on, and what becomes of the others (sections 2 and 6.1).
+
+use crate::context::Pending;
+use crate::directory::Member;
+use crate::engine::Engine;
+use crate::manager::{Contender, Decision, Rule};
+use crate::profile::{Conflict, ConflictKey};
+use crate::transaction::{Doom, Slot};
+use crate::{LINE_SHIFT, LINE_WORDS, Line, Memory, WORD_SHIFT, Word, words_of};
+use concord_abi::htm::Cause;
+use smallvec::SmallVec;
+
+/// Who accesses memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Party {
+    /// A hart's active transaction.
+    Transaction(usize),
+    /// A hart outside any transaction, or its page walker, which meets no conflict with the hart's own active one.
+    Nontransactional(usize),
+    /// A hart's compare-and-swap outside any transaction, which the contention manager may refuse.
+    Arbitrated(usize),
+    Device,
+}
+
+impl Party {
+    pub fn hart(self) -> Option<usize> {
+        match self {
+            Party::Transaction(hart) | Party::Nontransactional(hart) | Party::Arbitrated(hart) => Some(hart),
+            Party::Device => None,
+        }
+    }
+}
+
+/// An access that is about to be made, inside one line.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    pub party: Party,
+    pub line: Line,
+    /// The words of the line that it touches.
+    pub words: u8,
+    pub write: bool,
+    /// Where its instruction is; 0 for a device.
+    pub pc: u64,
+    /// The clock of its hart.
+    pub now: u64,
+}
+
+/// What becomes of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes ahead; whoever was in its way is among the losses.
+    Granted,
+    /// Its transaction lost, and is among the losses.
+    Lost,
+    /// It is to be tried again after this many cycles.
+    Wait { cycles: u64 },
+    /// A compare-and-swap is not to be done now.
+    Refused,
+}
+
+/// A transaction that rolled back. Its words are back in memory already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The hart that it runs on, or ran on last.
+    pub hart: usize,
+    pub id: u64,
+    /// It is active there and restarts now; a suspended one restarts when it is popped.
+    pub active: bool,
+    /// The status word of the restart.
+    pub status: u64,
+    /// How long it backs off before it starts again.
+    pub backoff_cycles: u64,
+    /// The lines that its sets had.
+    pub lines: Vec<Line>,
+    /// The words that were put back into memory.
+    pub restored: Vec<Word>,
+    /// Lines of its sets that had left the first-level cache.
+    pub overflowed_lines: u64,
+}
+
+impl<C> Engine<C> {
+    /// Resolves the conflicts of an access that is about to be made, and rolls the losers back.
+    #[inline]
+    pub fn resolve(&mut self, request: &Request, memory: &mut impl Memory, losses: &mut Vec<Loss>) -> Verdict {
+        let own = request.party.hart().and_then(|hart| self.harts[hart].active);
+        let words = self.policy.span(request.words);
+        let meets = |member: &&Member| {
+            let theirs = if request.write { member.read | member.write } else { member.write };
+            Some(member.slot) != own && theirs & words != 0
+        };
+        let holders: SmallVec<[Member; 4]> =
+            self.directory.members(request.line).iter().filter(meets).copied().collect();
+        if holders.is_empty() {
+            return Verdict::Granted;
+        }
+        self.resolve_against(request, words, &holders, memory, losses)
+    }
+
+    #[cold]
+    fn resolve_against(
+        &mut self,
+        request: &Request,
+        words: u8,
+        holders: &[Member],
+        memory: &mut impl Memory,
+        losses: &mut Vec<Loss>,
+    ) -> Verdict {
+        let mut rules: SmallVec<[Rule; 4]> = SmallVec::new();
+        let mut wait = None;
+        if let (Party::Arbitrated(hart), Some(word)) = (request.party, words_of(request.line, request.words).next()) {
+            self.begin_arbitration(hart, word << WORD_SHIFT, request.now);
+        }
+        for holder in holders {
+            match self.decide(request, holder.slot) {
+                Decision::RequesterWins(rule) => rules.push(rule),
+                Decision::Wait { bound_cycles } => {
+                    wait = Some(bound_cycles.max(wait.unwrap_or(0)));
+                    rules.push(Rule::Karma);
+                }
+                Decision::HolderWins(rule) => return self.refuse(request, words, holder, rule, memory, losses),
+            }
+        }
+        if let Some(bound_cycles) = wait {
+            return self.wait(request, bound_cycles);
+        }
+        for (holder, rule) in holders.iter().zip(rules) {
+            self.note_conflict(request, words, holder, rule, true);
+            let cause = match request.party {
+                Party::Transaction(_) => Cause::Conflict,
+                _ => Cause::Nontransactional,
+            };
+            losses.push(self.lose(holder.slot, cause.status(0), request.now, memory));
+        }
+        if let Party::Arbitrated(hart) = request.party {
+            self.harts[hart].pending = None;
+        }
+        Verdict::Granted
+    }
+
+    /// The first try of a compare-and-swap on an address counts as the begin of all of them, so that it grows old.
+    fn begin_arbitration(&mut self, hart: usize, address: u64, now: u64) {
+        self.counters[hart].arbitrated += 1;
+        let pending = &mut self.harts[hart].pending;
+        if pending.is_none_or(|pending| pending.address != address) {
+            *pending = Some(Pending { address, begin_cycle: now, refusals: 0 });
+        }
+    }
+
+    fn decide(&self, request: &Request, holder: Slot) -> Decision {
+        let (hart, requester) = match request.party {
+            Party::Nontransactional(_) | Party::Device => return Decision::RequesterWins(Rule::Nontransactional),
+            Party::Transaction(hart) => {
+                let Some(slot) = self.harts[hart].active else {
+                    return Decision::RequesterWins(Rule::Nontransactional);
+                };
+                (hart, self.transaction(slot).contender())
+            }
+            Party::Arbitrated(hart) => (hart, self.arbitrated(hart, request.now)),
+        };
+        if self.harts[hart].frames.iter().any(|frame| frame.transaction == Some(holder)) {
+            return Decision::RequesterWins(Rule::Stack);
+        }
+        self.policy.manager.get().decide(&requester, &self.transaction(holder).contender(), &self.policy)
+    }
+
+    /// A compare-and-swap as a contender: a transaction without a set, which its refusals restart.
+    fn arbitrated(&self, hart: usize, now: u64) -> Contender {
+        let state = &self.harts[hart];
+        let pending = state.pending.unwrap_or(Pending { address: 0, begin_cycle: now, refusals: 0 });
+        Contender {
+            id: u64::MAX,
+            priority: state.priority,
+            size_words: 0,
+            begin_cycle: pending.begin_cycle,
+            restarts: pending.refusals,
+            karma_words: 0,
+            waits: pending.refusals,
+        }
+    }
+
+    fn refuse(
+        &mut self,
+        request: &Request,
+        words: u8,
+        holder: &Member,
+        rule: Rule,
+        memory: &mut impl Memory,
+        losses: &mut Vec<Loss>,
+    ) -> Verdict {
+        self.note_conflict(request, words, holder, rule, false);
+        match request.party {
+            Party::Transaction(hart) => {
+                losses.extend(self.restart(hart, Cause::Conflict.status(0), request.now, memory));
+                Verdict::Lost
+            }
+            _ => self.refuse_arbitrated(request),
+        }
+    }
+
+    fn refuse_arbitrated(&mut self, request: &Request) -> Verdict {
+        if let Some(hart) = request.party.hart() {
+            self.counters[hart].refused += 1;
+            if let Some(pending) = &mut self.harts[hart].pending {
+                pending.refusals = pending.refusals.saturating_add(1);
+            }
+        }
+        Verdict::Refused
+    }
+
+    fn wait(&mut self, request: &Request, bound_cycles: u64) -> Verdict {
+        let Party::Transaction(hart) = request.party else { return self.refuse_arbitrated(request) };
+        // At least one cycle, so that the holder gets to run.
+        let cycles = 1 + self.draw(bound_cycles);
+        self.counters[hart].wait_cycles += cycles;
+        if let Some(slot) = self.harts[hart].active {
+            self.transaction_mut(slot).waits += 1;
+        }
+        Verdict::Wait { cycles }
+    }
+
+    /// Books a conflict, before the loser rolls back.
+    fn note_conflict(&mut self, request: &Request, words: u8, holder: &Member, rule: Rule, requester_won: bool) {
+        let holders = self.transaction(holder.slot);
+        let theirs = if request.write { holder.read | holder.write } else { holder.write };
+        // The word that both accessed: that of the request itself, where it is in the holder's sets.
+        let shared = if theirs & request.words != 0 { theirs & request.words } else { theirs & words };
+        let word = (request.line << (LINE_SHIFT - WORD_SHIFT)) + u64::from(shared.trailing_zeros().min(LINE_WORDS - 1));
+        let own = request.party.hart().and_then(|hart| self.harts[hart].active);
+        let own = own.filter(|_| matches!(request.party, Party::Transaction(_))).map(|slot| self.transaction(slot));
+        let priority = match request.party {
+            Party::Transaction(_) => own.map(|own| own.priority),
+            Party::Arbitrated(hart) => Some(self.harts[hart].priority),
+            Party::Nontransactional(_) | Party::Device => None,
+        };
+        let loser = if requester_won { Some(holders) } else { own };
+        let inversion =
+            priority.is_some_and(
+                |priority| {
+                    if requester_won { priority < holders.priority } else { priority > holders.priority }
+                },
+            );
+        let conflict = Conflict {
+            key: ConflictKey {
+                requester_pc: request.pc,
+                holder_pc: holders.first_access_pc(word),
+                address: word << WORD_SHIFT,
+                requester_is_transactional: own.is_some(),
+                requester_writes: request.write,
+                requester_won,
+                rule,
+            },
+            cycle: request.now,
+            requester_hart: request.party.hart(),
+            holder_hart: holders.hart,
+            requester_id: own.map_or(0, |own| own.id),
+            holder_id: holders.id,
+            lost_cycles: loser.map_or(0, |loser| request.now.saturating_sub(loser.attempt_cycle)),
+            lost_words: loser.map_or(0, |loser| loser.size_words),
+            inversion,
+        };
+        self.profile.add(&conflict);
+        let (loser_hart, winner_id) = match (requester_won, request.party) {
+            (true, _) => (Some(conflict.holder_hart), conflict.requester_id),
+            (false, Party::Transaction(hart)) => (Some(hart), conflict.holder_id),
+            (false, _) => (None, 0),
+        };
+        if let Some(hart) = loser_hart {
+            self.harts[hart].conflict_address = conflict.key.address;
+            self.harts[hart].winner_id = winner_id;
+        }
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push(conflict);
+        }
+    }
+
+    /// Rolls a transaction back. An active one is at its begin again; a suspended one is doomed.
+    pub(crate) fn lose(&mut self, slot: Slot, status: u64, now: u64, memory: &mut impl Memory) -> Loss {
+        let is_taken_out = self.taken_out;
+        let bound_cycles = self.policy.backoff_bound_cycles(self.transaction(slot).restarts);
+        let backoff_cycles = match status as u8 {
+            cause if cause == Cause::Conflict as u8 || cause == Cause::Nontransactional as u8 => {
+                self.draw(bound_cycles)
+            }
+            _ => 0,
+        };
+        let transaction = self.transactions[slot as usize].as_mut().expect("a slot that is used names a transaction");
+        let restored: Vec<Word> = transaction.undo.iter().map(|undo| undo.word).collect();
+        if !is_taken_out {
+            for undo in transaction.undo.iter().rev() {
+                memory.store(undo.word, undo.old);
+            }
+        }
+        let lines = std::mem::take(&mut transaction.lines);
+        for line in &lines {
+            self.directory.remove(*line, slot);
+        }
+        let (hart, active, size_words) = (transaction.hart, !transaction.suspended, transaction.size_words);
+        let lost_cycles = now.saturating_sub(transaction.attempt_cycle);
+        let overflowed_lines = transaction.overflowed.len() as u64;
+        transaction.undo.clear();
+        transaction.reads.clear();
+        transaction.overflowed.clear();
+        transaction.size_words = 0;
+        transaction.karma_words = transaction.karma_words.saturating_add(size_words);
+        transaction.restarts = transaction.restarts.saturating_add(1);
+        transaction.waits = 0;
+        transaction.depth = 1;
+        if active {
+            transaction.status = status;
+            transaction.attempt_cycle = now + backoff_cycles;
+        } else {
+            // The first reason stays: a doomed transaction has no sets, so nothing else can end it.
+            transaction.doom = Some(Doom { status, backoff_cycles });
+        }
+        let id = transaction.id;
+        let counters = &mut self.counters[hart];
+        counters.restarts[status as usize & 7] += 1;
+        counters.wasted_cycles += lost_cycles;
+        counters.wasted_words += size_words;
+        counters.backoff_cycles += backoff_cycles;
+        let state = &mut self.harts[hart];
+        state.restarts = state.restarts.saturating_add(1);
+        if active {
+            state.backoff_cycles += backoff_cycles;
+        }
+        Loss { hart, id, active, status, backoff_cycles, lines, restored, overflowed_lines }
+    }
+}

@@ -1,0 +1,112 @@
+//! Engines that come from a snapshot: what must hold, and what is made anew.
+
+use crate::context::Frame;
+use crate::engine::Engine;
+use crate::transaction::{Slot, Transaction};
+use crate::{LINE_SHIFT, LINE_WORDS, WORD_SHIFT, Word};
+use concord_abi::htm::{DEPTH_MAX, FRAMES_MAX};
+use std::collections::BTreeSet;
+
+/// Why a saved engine cannot be one of this machine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its transactions are impossible: {0}")]
+pub struct StateError(&'static str);
+
+fn ensure(holds: bool, what: &'static str) -> Result<(), StateError> {
+    if holds { Ok(()) } else { Err(StateError(what)) }
+}
+
+impl<C> Engine<C> {
+    /// Takes over what was read from a file: checks it and makes the directory anew. `is_word` says which words exist.
+    ///
+    /// # Errors
+    /// [`StateError`] says what cannot be; the engine is then of no further use.
+    pub fn restore(&mut self, harts: usize, is_word: impl Fn(Word) -> bool) -> Result<(), StateError> {
+        ensure(self.harts.len() == harts && self.counters.len() == harts, "there are as many harts as the board has")?;
+        ensure(self.random != 0, "the generator of random numbers is at its fixed point")?;
+        let live = self.transactions.iter().flatten().count();
+        ensure(self.live as usize == live, "as many transactions are live as there are")?;
+        self.check_owners()?;
+        let mut written = BTreeSet::new();
+        let transactions = std::mem::take(&mut self.transactions);
+        for (slot, transaction) in transactions.iter().enumerate() {
+            let Some(transaction) = transaction else { continue };
+            self.check(transaction, harts)?;
+            for undo in &transaction.undo {
+                ensure(is_word(undo.word), "a word of a write set does not exist")?;
+                ensure(written.insert(undo.word), "a word is in two write sets")?;
+            }
+            self.index(slot as Slot, transaction)?;
+        }
+        self.transactions = transactions;
+        Ok(())
+    }
+
+    /// Every transaction is one hart's active one or one frame's.
+    fn check_owners(&self) -> Result<(), StateError> {
+        let mut owned = BTreeSet::new();
+        let mut own = |slot: Slot, suspended: bool| {
+            let transaction = self.transactions.get(slot as usize).and_then(Option::as_ref);
+            let transaction =
+                transaction.ok_or(StateError("a hart or a frame has no transaction where it names one"))?;
+            ensure(transaction.suspended == suspended, "a transaction is suspended and is not")?;
+            ensure(owned.insert(slot), "a transaction is in two places")
+        };
+        let mut contexts = BTreeSet::new();
+        for (hart, state) in self.harts.iter().enumerate() {
+            if let Some(slot) = state.active {
+                own(slot, false)?;
+                ensure(self.transaction(slot).hart == hart, "an active transaction is on another hart")?;
+                ensure(self.transaction(slot).doom.is_none(), "an active transaction is doomed")?;
+                ensure(state.frames.len() < FRAMES_MAX, "an active transaction could not be suspended")?;
+            }
+            ensure(state.context == 0 || contexts.insert(state.context), "a context is current on two harts")?;
+            ensure(state.context != 0 || state.own_frames.is_empty(), "a hart's own context is current and parked")?;
+        }
+        ensure(self.parked.keys().all(|id| *id != 0 && !contexts.contains(id)), "a context is current and parked")?;
+        let current = self.harts.iter().flat_map(|state| [&state.frames, &state.own_frames]);
+        for frames in current.chain(self.parked.values()) {
+            ensure(frames.len() <= FRAMES_MAX, "a context has too many frames")?;
+            for slot in frames.iter().filter_map(|frame: &Frame| frame.transaction) {
+                own(slot, true)?;
+            }
+        }
+        ensure(owned.len() == self.live as usize, "a transaction is nobody's")
+    }
+
+    fn check(&self, transaction: &Transaction<C>, harts: usize) -> Result<(), StateError> {
+        ensure(transaction.hart < harts, "a transaction is on no hart")?;
+        ensure((1..=DEPTH_MAX).contains(&transaction.depth), "a transaction has an impossible depth")?;
+        ensure(transaction.id != 0 && transaction.id < self.next_id, "a transaction has an impossible id")?;
+        let is_empty = transaction.reads.is_empty() && transaction.undo.is_empty();
+        ensure(transaction.doom.is_none() || is_empty, "a doomed transaction has sets")
+    }
+
+    /// Enters a transaction's words into the directory.
+    fn index(&mut self, slot: Slot, transaction: &Transaction<C>) -> Result<(), StateError> {
+        let line_of = |word: Word| word >> (LINE_SHIFT - WORD_SHIFT);
+        let bit_of = |word: Word| 1u8 << (word & u64::from(LINE_WORDS - 1));
+        let mut lines = BTreeSet::new();
+        let mut words = BTreeSet::new();
+        for read in &transaction.reads {
+            self.directory.member(line_of(read.word), slot).0.read |= bit_of(read.word);
+            lines.insert(line_of(read.word));
+            words.insert(read.word);
+        }
+        for undo in &transaction.undo {
+            self.directory.member(line_of(undo.word), slot).0.write |= bit_of(undo.word);
+            lines.insert(line_of(undo.word));
+            words.insert(undo.word);
+        }
+        ensure(words.len() as u64 == transaction.size_words, "a transaction's size is not that of its sets")?;
+        ensure(
+            lines.len() == transaction.lines.len() && transaction.lines.iter().all(|line| lines.contains(line)),
+            "a transaction's lines are not those of its words",
+        )?;
+        for line in &transaction.overflowed {
+            let member = self.directory.find(*line, slot).ok_or(StateError("a line overflowed that is in no set"))?;
+            member.overflowed = true;
+        }
+        Ok(())
+    }
+}

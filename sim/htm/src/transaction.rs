@@ -1,0 +1,97 @@
+//! One transaction: its identity, its checkpoint, its logs.
+
+use crate::manager::Contender;
+use crate::{Line, Word};
+use serde::{Deserialize, Serialize};
+
+/// A transaction's place in the engine, until it commits.
+pub(crate) type Slot = u32;
+
+/// A word of the write set: what it held before, and where it was first written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Undo {
+    pub word: Word,
+    pub old: u64,
+    pub pc: u64,
+}
+
+/// A word that is in the read set only, and where it was first read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Read {
+    pub word: Word,
+    pub pc: u64,
+}
+
+/// A restart that waits for the transaction to be popped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Doom {
+    pub status: u64,
+    pub backoff_cycles: u64,
+}
+
+/// A transaction, active or suspended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Transaction<C> {
+    pub id: u64,
+    /// The hart that it runs on, or was suspended on.
+    pub hart: usize,
+    pub suspended: bool,
+    pub doom: Option<Doom>,
+    pub depth: u32,
+    pub checkpoint: C,
+    /// The conflict priority at its begin.
+    pub priority: u8,
+    /// When it first began.
+    pub begin_cycle: u64,
+    /// When this attempt began.
+    pub attempt_cycle: u64,
+    pub restarts: u32,
+    pub waits: u32,
+    /// The status word of this attempt.
+    pub status: u64,
+    /// Words opened in earlier attempts.
+    pub karma_words: u64,
+    /// Words in the sets of this attempt.
+    pub size_words: u64,
+    pub reads: Vec<Read>,
+    pub undo: Vec<Undo>,
+    /// Lines with a word in a set, in the order in which they came.
+    pub lines: Vec<Line>,
+    /// Those of them that left the first-level cache.
+    pub overflowed: Vec<Line>,
+}
+
+impl<C> Transaction<C> {
+    pub fn contender(&self) -> Contender {
+        Contender {
+            id: self.id,
+            priority: self.priority,
+            size_words: self.size_words,
+            begin_cycle: self.begin_cycle,
+            restarts: self.restarts,
+            karma_words: self.karma_words + self.size_words,
+            waits: self.waits,
+        }
+    }
+
+    /// Where it first accessed a word of its sets.
+    pub fn first_access_pc(&self, word: Word) -> u64 {
+        let written = self.undo.iter().find(|undo| undo.word == word).map(|undo| undo.pc);
+        let read = self.reads.iter().find(|read| read.word == word).map(|read| read.pc);
+        read.or(written).unwrap_or(0)
+    }
+}
+
+/// The transaction that a hart's registers speak of: the active one, else the one suspended last in its context.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a, C> {
+    pub id: u64,
+    pub suspended: bool,
+    pub doomed: bool,
+    pub overflowed: bool,
+    pub depth: u32,
+    pub status: u64,
+    pub size_words: u64,
+    pub begin_cycle: u64,
+    pub checkpoint: &'a C,
+}
