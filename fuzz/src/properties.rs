@@ -280,6 +280,7 @@ fn configuration(kernel: &Path, gear: Gear) -> Configuration {
         append: String::new(),
         disks: Vec::new(),
         net: Net::None,
+        check_isolation: false,
     }
 }
 

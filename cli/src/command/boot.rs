@@ -95,6 +95,7 @@ fn configuration(arguments: &Arguments) -> anyhow::Result<Configuration> {
         append: arguments.append.clone(),
         disks,
         net: arguments.net,
+        check_isolation: false,
     })
 }
 

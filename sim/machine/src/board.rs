@@ -8,6 +8,8 @@ mod validate;
 
 use std::path::{Path, PathBuf};
 
+use concord_htm::manager::Manager;
+use concord_htm::policy::{Granularity, Mode, Policy};
 use serde::{Deserialize, Serialize};
 
 pub use quantity::{QuantityError, parse_duration_cycles, parse_size};
@@ -32,6 +34,8 @@ pub struct Board {
     pub translation: TranslationBoard,
     pub disk: DiskBoard,
     pub link: LinkBoard,
+    #[serde(default)]
+    pub transactions: TransactionBoard,
     #[serde(default)]
     pub clock: ClockBoard,
 }
@@ -125,6 +129,60 @@ pub struct LinkBoard {
     /// One way, from the guest's network device to its peer.
     #[serde(deserialize_with = "quantity::cycles")]
     pub latency_cycles: u64,
+}
+
+/// Hardware transactions: policies, and what they cost in the timed gear (MetaTM: Rossbach et al., "TxLinux", SOSP 2007,
+/// sections 4.3 and 6.1).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TransactionBoard {
+    /// Who goes on when two transactions meet.
+    pub manager: Manager,
+    /// The unit in which sets are kept and conflicts are found.
+    pub granularity: Granularity,
+    /// Whether transactions outlive traps and the first-level cache.
+    pub mode: Mode,
+    /// After its n-th lost conflict a transaction backs off for a random time below this times 2^n; 0 for no back-off.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub backoff_base_cycles: u64,
+    /// The greatest n in that power.
+    pub backoff_exponent_max: u32,
+    /// Restarts of either party from which on the size-matters manager goes by age.
+    pub restart_threshold: u32,
+    /// Added to an outermost `xbegin`.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub begin_cycles: u64,
+    /// Added to an `xend` that commits.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub commit_cycles: u64,
+    /// Added to a restart for each word that is put back.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub rollback_word_cycles: u64,
+    /// Added when a line of a set leaves the first-level cache, and at commit or rollback for each line that did.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub overflow_cycles: u64,
+    /// Added to an access that meets a line of another transaction that did.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub overflow_check_cycles: u64,
+}
+
+impl Default for TransactionBoard {
+    fn default() -> Self {
+        let policy = Policy::default();
+        Self {
+            manager: policy.manager,
+            granularity: policy.granularity,
+            mode: policy.mode,
+            backoff_base_cycles: policy.backoff_base_cycles,
+            backoff_exponent_max: policy.backoff_exponent_max,
+            restart_threshold: policy.restart_threshold,
+            begin_cycles: 0,
+            commit_cycles: 0,
+            rollback_word_cycles: 1,
+            overflow_cycles: 20,
+            overflow_check_cycles: 20,
+        }
+    }
 }
 
 /// The two clocks. Every room of the machine counts one cycle as one nanosecond and one tick of
@@ -304,6 +362,12 @@ mod tests {
             ("\"5.5 ms\"", "\"5.5 minutes\""),
             ("data = { size_bytes = \"16 KiB\"", "data = { size_bytes = -5"),
             ("[link]", "[links]"),
+            ("\"size-matters\"", "\"size-maters\""),
+            ("\"word\"", "\"byte\""),
+            ("\"virtualized\"", "1"),
+            ("restart_threshold = 8", "restart_threshold = -8"),
+            ("begin_cycles = 0", "begin_cycles = \"soon\""),
+            ("commit_cycles", "comit_cycles"),
         ] {
             let text = PAPER.replacen(from, to, 1);
             assert_ne!(text, PAPER, "{from} is not in the preset");
@@ -311,6 +375,21 @@ mod tests {
         }
         note(Board::from_toml("", "empty.toml"));
         insta::assert_snapshot!(lines);
+    }
+
+    #[test]
+    fn a_board_need_not_speak_of_transactions_and_gets_the_papers() {
+        let (above, rest) = PAPER.split_once("[transactions]").expect("the table");
+        let (_, below) = rest.split_once("[clock]").expect("the table after it");
+        let default = Board::from_toml(&format!("{above}[clock]{below}"), "my.toml").expect("a board");
+        assert_eq!(default.transactions, TransactionBoard::default());
+        for name in Board::preset_names() {
+            assert_eq!(Board::preset(name).expect("the preset is valid").transactions, default.transactions, "{name}");
+        }
+        let line =
+            Board::from_toml(&format!("{above}[transactions]\ngranularity = \"line\"\n[clock]{below}"), "my.toml");
+        let transactions = line.expect("a board").transactions;
+        assert_eq!(transactions, TransactionBoard { granularity: Granularity::Line, ..TransactionBoard::default() });
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use crate::board::Board;
 use concord_dev::{BusConfiguration, DiskConfiguration, DiskLatency, DiskMode, NetConfiguration};
+use concord_htm::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -58,6 +59,18 @@ pub struct Configuration {
     pub append: String,
     pub disks: Vec<DiskImage>,
     pub net: Net,
+    /// Follows every access and ends the run where a transaction is not isolated. It changes nothing that the guest can see.
+    pub check_isolation: bool,
+}
+
+/// What transactions cost beyond their instructions' own cycles, in the timed gear; the board says when each is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionCosts {
+    pub begin_cycles: u64,
+    pub commit_cycles: u64,
+    pub rollback_word_cycles: u64,
+    pub overflow_cycles: u64,
+    pub overflow_check_cycles: u64,
 }
 
 impl Configuration {
@@ -76,6 +89,31 @@ impl Configuration {
                 ..NetConfiguration::default()
             }),
             entropy: true,
+        }
+    }
+
+    /// The policies of the board's transactions.
+    pub fn policy(&self) -> Policy {
+        let transactions = &self.board.transactions;
+        Policy {
+            manager: transactions.manager,
+            granularity: transactions.granularity,
+            mode: transactions.mode,
+            backoff_base_cycles: transactions.backoff_base_cycles,
+            backoff_exponent_max: transactions.backoff_exponent_max,
+            restart_threshold: transactions.restart_threshold,
+        }
+    }
+
+    /// What the board's transactions cost.
+    pub fn costs(&self) -> TransactionCosts {
+        let transactions = &self.board.transactions;
+        TransactionCosts {
+            begin_cycles: transactions.begin_cycles,
+            commit_cycles: transactions.commit_cycles,
+            rollback_word_cycles: transactions.rollback_word_cycles,
+            overflow_cycles: transactions.overflow_cycles,
+            overflow_check_cycles: transactions.overflow_check_cycles,
         }
     }
 

@@ -27,6 +27,6 @@ mod trace;
 mod trap;
 
 pub use board::Board;
-pub use configuration::{Configuration, DiskImage, Gear, Net};
+pub use configuration::{Configuration, DiskImage, Gear, Net, TransactionCosts};
 pub use error::MachineError;
 pub use machine::{End, Event, Machine};

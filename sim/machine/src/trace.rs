@@ -4,6 +4,7 @@ use crate::hart::{Activity, Hart, Privilege};
 use crate::machine::Event;
 use crate::output::OutputError;
 use crate::timeline::Timeline;
+use concord_abi::htm::Cause;
 use std::path::Path;
 
 /// One stretch of a hart's time.
@@ -21,7 +22,14 @@ pub(crate) enum Doing {
     User,
     Supervisor,
     Idle,
-    Spinning { lock: u64 },
+    Spinning {
+        lock: u64,
+    },
+    /// One execution of a transaction, from its begin or restart on: committed where there is no cause.
+    #[allow(dead_code, reason = "whoever runs transactions makes it")]
+    Attempt {
+        cause: Option<Cause>,
+    },
 }
 
 /// The stretches since they were last written out.
@@ -56,6 +64,12 @@ impl Trace {
     }
 }
 
+/// A cause as results have it.
+fn cause_name(cause: Cause) -> String {
+    let named = Cause::RESTARTS.iter().find(|(known, _)| *known == cause);
+    named.map_or_else(String::new, |(_, name)| name.to_lowercase().replace('_', "-"))
+}
+
 /// Writes the timeline.
 pub(crate) struct Tracer {
     timeline: Timeline,
@@ -68,14 +82,19 @@ impl Tracer {
 
     pub fn write(&mut self, trace: &mut Trace) -> Result<(), OutputError> {
         for slice in trace.slices.drain(..) {
-            let spin;
+            let text;
             let name = match slice.what {
                 Doing::User => "user",
                 Doing::Supervisor => "supervisor",
                 Doing::Idle => "idle",
                 Doing::Spinning { lock } => {
-                    spin = format!("spin {lock:#x}");
-                    &spin
+                    text = format!("spin {lock:#x}");
+                    &text
+                }
+                Doing::Attempt { cause: None } => "transaction",
+                Doing::Attempt { cause: Some(cause) } => {
+                    text = format!("restart: {}", cause_name(cause));
+                    &text
                 }
             };
             self.timeline.hart_slice(slice.hart, name, slice.begin_cycle, slice.end_cycle)?;

@@ -14,12 +14,16 @@ const FUNCTIONAL_QUANTUM_CYCLES: RangeInclusive<u64> = 1..=10_000_000;
 const LINE_BYTES: u64 = 64;
 const WAYS: RangeInclusive<usize> = 1..=64;
 const CACHE_BYTES_MAX: u64 = 1 << 30;
-/// A millisecond for one miss: beyond that it is a mistake in the unit.
+/// A millisecond for one miss, or one act of a transaction: beyond that it is a mistake in the unit.
 const MISS_LATENCY_CYCLES: RangeInclusive<u64> = 0..=1_000_000;
 /// 100 seconds.
 const DEVICE_LATENCY_CYCLES: RangeInclusive<u64> = 0..=100_000_000_000;
 const BANDWIDTH: RangeInclusive<u64> = 1..=1 << 40;
 const TRANSLATION_ENTRIES: RangeInclusive<usize> = 2..=65_536;
+/// Twenty doublings of it are still 18 minutes, not an overflow.
+const BACKOFF_BASE_CYCLES: RangeInclusive<u64> = 0..=1 << 20;
+const BACKOFF_EXPONENT: RangeInclusive<u32> = 0..=20;
+const RESTART_THRESHOLD: RangeInclusive<u32> = 1..=u32::MAX;
 const NAME_CHARS_MAX: usize = 64;
 
 struct Check<'a> {
@@ -96,6 +100,7 @@ pub(super) fn validate(board: &Board, origin: &str) -> Result<(), BoardError> {
     if let Some(bandwidth) = board.disk.bandwidth_bytes_per_second {
         check.range("disk.bandwidth_bytes_per_second", bandwidth, &BANDWIDTH)?;
     }
+    transactions(board, &check)?;
     clock(board, &check)
 }
 
@@ -137,6 +142,23 @@ fn cache(board: &Board, check: &Check<'_>) -> Result<(), BoardError> {
         ("cache.transfer_latency_cycles", cache.transfer_latency_cycles),
         ("cache.upgrade_latency_cycles", cache.upgrade_latency_cycles),
         ("cache.perturbation_cycles_max", cache.perturbation_cycles_max),
+    ] {
+        check.range(key, cycles, &MISS_LATENCY_CYCLES)?;
+    }
+    Ok(())
+}
+
+fn transactions(board: &Board, check: &Check<'_>) -> Result<(), BoardError> {
+    let transactions = &board.transactions;
+    check.range("transactions.backoff_base_cycles", transactions.backoff_base_cycles, &BACKOFF_BASE_CYCLES)?;
+    check.range("transactions.backoff_exponent_max", transactions.backoff_exponent_max, &BACKOFF_EXPONENT)?;
+    check.range("transactions.restart_threshold", transactions.restart_threshold, &RESTART_THRESHOLD)?;
+    for (key, cycles) in [
+        ("transactions.begin_cycles", transactions.begin_cycles),
+        ("transactions.commit_cycles", transactions.commit_cycles),
+        ("transactions.rollback_word_cycles", transactions.rollback_word_cycles),
+        ("transactions.overflow_cycles", transactions.overflow_cycles),
+        ("transactions.overflow_check_cycles", transactions.overflow_check_cycles),
     ] {
         check.range(key, cycles, &MISS_LATENCY_CYCLES)?;
     }
@@ -198,6 +220,14 @@ mod tests {
         |b| b.disk.latency_cycles = u64::MAX,
         |b| b.disk.bandwidth_bytes_per_second = Some(0),
         |b| b.link.latency_cycles = u64::MAX,
+        |b| b.transactions.backoff_base_cycles = (1 << 20) + 1,
+        |b| b.transactions.backoff_exponent_max = 21,
+        |b| b.transactions.restart_threshold = 0,
+        |b| b.transactions.begin_cycles = 1_000_001,
+        |b| b.transactions.commit_cycles = u64::MAX,
+        |b| b.transactions.rollback_word_cycles = u64::MAX,
+        |b| b.transactions.overflow_cycles = u64::MAX,
+        |b| b.transactions.overflow_check_cycles = u64::MAX,
         |b| b.clock.frequency_hertz = 3_000_000_000,
         |b| b.clock.timebase_hertz = 0,
     ];
@@ -233,6 +263,12 @@ mod tests {
             |b| b.translation.entries = 2,
             |b| b.disk.latency_cycles = 0,
             |b| b.disk.bandwidth_bytes_per_second = Some(1),
+            |b| b.transactions.backoff_base_cycles = 1 << 20,
+            |b| b.transactions.backoff_base_cycles = 0,
+            |b| b.transactions.backoff_exponent_max = 20,
+            |b| b.transactions.backoff_exponent_max = 0,
+            |b| b.transactions.restart_threshold = 1,
+            |b| b.transactions.overflow_cycles = 1_000_000,
         ];
         for (index, change) in good.iter().enumerate() {
             let mut board = Board::preset("metatm-2007").expect("the preset is valid");

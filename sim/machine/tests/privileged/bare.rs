@@ -309,6 +309,7 @@ impl Bare {
             append: String::new(),
             disks: Vec::new(),
             net: Net::None,
+            check_isolation: false,
         };
         let mut machine = Machine::new(configuration).expect("the machine starts");
         machine.type_at_console(typed);

@@ -82,6 +82,7 @@ pub fn run_concord(elf: &Path, gear: Gear, programs: usize) -> Vec<String> {
         append: String::new(),
         disks: Vec::new(),
         net: Net::None,
+        check_isolation: false,
     };
     let mut machine = Machine::new(configuration).expect("the machine starts");
     let limits = Limits { instructions: Some(INSTRUCTIONS_MAX_PER_PROGRAM * programs as u64), cycles: None };
