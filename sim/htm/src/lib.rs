@@ -14,6 +14,7 @@
 //! [`Engine::end`], lazy detection moves the calls of [`Engine::resolve`] there. Both stay behind the same calls, because
 //! every access and every commit already gets an answer that may be "restart", and names its losers.
 
+pub mod check;
 mod context;
 mod directory;
 mod engine;

@@ -42,6 +42,13 @@ impl<C> Engine<C> {
         Ok(())
     }
 
+    /// What live transactions wrote: their id, the word, and the value committed for it. A checker adopts
+    /// this when it is switched on for a resumed run.
+    pub fn written_words(&self) -> impl Iterator<Item = (u64, Word, u64)> {
+        let live = self.transactions.iter().flatten();
+        live.flat_map(|transaction| transaction.undo.iter().map(|undo| (transaction.id, undo.word, undo.old)))
+    }
+
     /// Every transaction is one hart's active one or one frame's.
     fn check_owners(&self) -> Result<(), StateError> {
         let mut owned = BTreeSet::new();

@@ -1,0 +1,115 @@
+//! What the isolation checker says.
+
+use crate::{WORD_SHIFT, Word};
+use std::fmt;
+
+/// Who accesses memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observer {
+    /// A transaction, on the hart where it is active.
+    Transaction {
+        id: u64,
+        hart: usize,
+    },
+    /// A hart outside any transaction.
+    Hart(usize),
+    /// A hart's page walker. It sees what the hart's active transaction wrote; `active` is its id, 0 for none.
+    Walker {
+        hart: usize,
+        active: u64,
+    },
+    Device,
+}
+
+impl Observer {
+    /// The transaction whose uncommitted words it may see; 0 for none.
+    pub(super) fn transaction_id(self) -> u64 {
+        match self {
+            Observer::Transaction { id, .. } => id,
+            Observer::Walker { active, .. } => active,
+            Observer::Hart(_) | Observer::Device => 0,
+        }
+    }
+}
+
+impl fmt::Display for Observer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Observer::Transaction { id, hart } => write!(formatter, "transaction {id} on hart {hart}"),
+            Observer::Hart(hart) => write!(formatter, "hart {hart}, outside any transaction,"),
+            Observer::Walker { hart, .. } => write!(formatter, "the page walker of hart {hart}"),
+            Observer::Device => write!(formatter, "a device"),
+        }
+    }
+}
+
+/// The live transaction that wrote a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writer {
+    pub id: u64,
+    /// Where it wrote last; 0 when it was before the checker was there.
+    pub pc: u64,
+    /// Accesses of the whole machine since it first wrote the word.
+    pub age_accesses: u64,
+}
+
+impl fmt::Display for Writer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "transaction {} wrote at pc {:#x}, {} accesses ago", self.id, self.pc, self.age_accesses)
+    }
+}
+
+fn address(word: &Word) -> u64 {
+    word << WORD_SHIFT
+}
+
+/// Where a run was not what transactions promise. Values are those of whole words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// Somebody read what a transaction had not committed.
+    #[error(
+        "{observer} read {seen:#x} at address {:#x} (pc {pc:#x}), where {committed:#x} is committed: {writer}, and has not \
+         committed",
+        address(word)
+    )]
+    Uncommitted { observer: Observer, pc: u64, word: Word, seen: u64, committed: u64, writer: Writer },
+    /// Somebody wrote over what a transaction had not committed.
+    #[error(
+        "{observer} wrote {new:#x} at address {:#x} (pc {pc:#x}), where {committed:#x} is committed: {writer}, and has not \
+         committed",
+        address(word)
+    )]
+    Overwritten { observer: Observer, pc: u64, word: Word, new: u64, committed: u64, writer: Writer },
+    /// A transaction found another value than it had left or had seen before.
+    #[error(
+        "{observer} found {seen:#x} at address {:#x} (pc {pc:#x}), where it had {expected:#x} before (pc {known_pc:#x})",
+        address(word)
+    )]
+    Changed { observer: Observer, pc: u64, word: Word, seen: u64, expected: u64, known_pc: u64 },
+    /// A commit fits no serial order.
+    #[error(
+        "the commit of transaction {id} does not fit the serial order: at address {:#x} it read {seen:#x} (pc {pc:#x}), but \
+         {committed:#x} is committed",
+        address(word)
+    )]
+    Order { id: u64, pc: u64, word: Word, seen: u64, committed: u64 },
+    /// A commit left something else in memory than the transaction wrote.
+    #[error(
+        "the commit of transaction {id} left {found:#x} at address {:#x}, where it wrote {written:#x} last (pc {pc:#x})",
+        address(word)
+    )]
+    Lost { id: u64, pc: u64, word: Word, written: u64, found: u64 },
+    /// A rollback did not undo a write.
+    #[error(
+        "the rollback of transaction {id} left {found:#x} at address {:#x}, where {committed:#x} is committed (written at pc \
+         {pc:#x})",
+        address(word)
+    )]
+    NotRestored { id: u64, pc: u64, word: Word, found: u64, committed: u64 },
+    /// A rollback changed what its transaction had not written.
+    #[error(
+        "the rollback of transaction {id} put {found:#x} at address {:#x}, which it had not written and which held {expected:#x}",
+        address(word)
+    )]
+    Clobbered { id: u64, word: Word, found: u64, expected: u64 },
+}
