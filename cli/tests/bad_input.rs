@@ -70,6 +70,12 @@ const OPTIONS: &[Case] = &[
     ("boot --kernel hello.elf --memory 100000001", &["--memory 100000001", "4 KiB"]),
     ("boot --kernel hello.elf --gear fast", &["--gear", "fast", "functional, timed"]),
     ("boot --kernel hello.elf --net tap", &["--net", "tap", "none, peer"]),
+    (
+        "boot --kernel hello.elf --contention-manager politeness",
+        &["--contention-manager", "politeness", "timestamp, size-matters, os-prio, polka, requester-wins"],
+    ),
+    ("boot --kernel hello.elf --granularity byte", &["--granularity", "byte", "word, line"]),
+    ("boot --kernel hello.elf --transactions off", &["--transactions", "off", "virtualized, best-effort"]),
     ("boot --kernel hello.elf --seed -1", &["-1"]),
     ("boot --kernel hello.elf --seed 18446744073709551616", &["--seed", "18446744073709551616"]),
     ("boot --kernel hello.elf --max-instructions 0", &["--max-instructions", "0"]),
@@ -123,6 +129,7 @@ const SNAPSHOTS: &[Case] = &[
     ("resume disk-shrunk.snapshot", &["disk-shrunk", "512 bytes"]),
     ("resume disk-gone.snapshot", &["disk-gone", "No such file"]),
     ("resume good.snapshot --kernel hello.elf", &["--kernel"]),
+    ("resume good.snapshot --contention-manager polka", &["--contention-manager"]),
 ];
 
 /// A change to a board file, and what the line must contain beside the file's name.
@@ -150,6 +157,9 @@ const BOARDS: &[(&str, &str, &[&str])] = &[
     ("entries = 512", "entries = 500", &["translation.entries", "power of two"]),
     ("\"5.5 ms\"", "\"5.5 minutes\"", &["disk.latency_cycles", "minutes"]),
     ("functional_quantum_cycles = ", "functional_quantum_cycles = 0 #", &["functional_quantum_cycles"]),
+    ("\"size-matters\"", "\"size-maters\"", &["transactions.manager", "size-maters", "size-matters"]),
+    ("restart_threshold = 8", "restart_threshold = 0", &["transactions.restart_threshold", "1 to"]),
+    ("backoff_exponent_max = 10", "backoff_exponent_max = 21", &["transactions.backoff_exponent_max", "0 to 20"]),
     ("memory_latency_cycles = ", "memory_latency_cycles = -", &["memory_latency_cycles"]),
 ];
 

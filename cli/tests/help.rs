@@ -36,7 +36,10 @@ fn every_shell_gets_completions_that_know_the_options() {
         let output = concord(".".as_ref()).args(["completions", shell]).output().unwrap();
         let script = streams(&output).0;
         assert_eq!(output.status.code(), Some(0), "{shell}");
-        assert!(script.contains("max-instructions") && script.contains("snapshot-at"), "{shell}");
+        assert!(
+            ["max-instructions", "snapshot-at", "contention-manager"].iter().all(|option| script.contains(option)),
+            "{shell}"
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use concord_abi::exit::Exit;
 use concord_dev::DiskMode;
-use concord_machine::board::{Board, BoardError, parse_size};
+use concord_machine::board::{Board, BoardError, Granularity, Manager, Mode, parse_size};
 use concord_machine::{Configuration, DiskImage, Gear, Machine, Net};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -48,6 +48,15 @@ pub struct Arguments {
     /// Seed of the run: it perturbs miss latencies and feeds the entropy device
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Who goes on when two transactions meet, instead of the board's choice
+    #[arg(long, value_name = "NAME", value_parser = manager_parser(), help_heading = "Transactions")]
+    contention_manager: Option<Manager>,
+    /// The unit in which transactions meet, instead of the board's
+    #[arg(long, value_name = "UNIT", value_parser = granularity_parser(), help_heading = "Transactions")]
+    granularity: Option<Granularity>,
+    /// Whether transactions outlive traps and the L1 or are restarted by them, instead of the board's choice
+    #[arg(long, value_name = "MODE", value_parser = mode_parser(), help_heading = "Transactions")]
+    transactions: Option<Mode>,
     #[command(flatten)]
     session: SessionArguments,
 }
@@ -59,6 +68,22 @@ fn net_parser() -> impl TypedValueParser<Value = Net> {
 fn gear_parser() -> impl TypedValueParser<Value = Gear> {
     PossibleValuesParser::new([Gear::Functional.name(), Gear::Timed.name()])
         .map(|name| if name == Gear::Timed.name() { Gear::Timed } else { Gear::Functional })
+}
+
+fn manager_parser() -> impl TypedValueParser<Value = Manager> {
+    let named = |name: String| Manager::ALL.into_iter().find(|manager| manager.name() == name);
+    PossibleValuesParser::new(Manager::ALL.map(Manager::name))
+        .map(move |name| named(name).expect("only these names are let through"))
+}
+
+fn granularity_parser() -> impl TypedValueParser<Value = Granularity> {
+    PossibleValuesParser::new(["word", "line"])
+        .map(|name| if name == "line" { Granularity::Line } else { Granularity::Word })
+}
+
+fn mode_parser() -> impl TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(["virtualized", "best-effort"])
+        .map(|name| if name == "best-effort" { Mode::BestEffort } else { Mode::Virtualized })
 }
 
 /// Runs the command.
@@ -120,6 +145,10 @@ fn board(arguments: &Arguments) -> anyhow::Result<Board> {
         board.memory.size_bytes = parse_size(text).map_err(|error| anyhow!("--memory: {error}"))?;
         board.validate().map_err(|error| option_error("--memory", text, &error))?;
     }
+    let transactions = &mut board.transactions;
+    transactions.manager = arguments.contention_manager.unwrap_or(transactions.manager);
+    transactions.granularity = arguments.granularity.unwrap_or(transactions.granularity);
+    transactions.mode = arguments.transactions.unwrap_or(transactions.mode);
     Ok(board)
 }
 

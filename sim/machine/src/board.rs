@@ -8,10 +8,11 @@ mod validate;
 
 use std::path::{Path, PathBuf};
 
-use concord_htm::manager::Manager;
-use concord_htm::policy::{Granularity, Mode, Policy};
+use concord_htm::policy::Policy;
 use serde::{Deserialize, Serialize};
 
+pub use concord_htm::manager::Manager;
+pub use concord_htm::policy::{Granularity, Mode};
 pub use quantity::{QuantityError, parse_duration_cycles, parse_size};
 
 /// Boards that are built in: name and text.
