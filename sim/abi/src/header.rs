@@ -1,4 +1,8 @@
-//! The C header for guests, generated so that it cannot drift from the Rust side.
+//! The headers for guests, generated so that they cannot drift from the Rust side.
+
+pub mod xmetatm_c;
+mod xmetatm_constants;
+pub mod xmetatm_rust;
 
 use crate::hint::Hint;
 use std::fmt::Write;
@@ -27,14 +31,20 @@ pub fn text() -> String {
 
 #[cfg(test)]
 mod tests {
-    /// Run with `CONCORD_UPDATE=1` to write the header anew.
+    use super::{text, xmetatm_c, xmetatm_rust};
+
+    /// Run with `CONCORD_UPDATE=1` to write the headers anew.
     #[test]
-    fn the_committed_header_is_the_generated_one() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/include/concord.h");
-        if std::env::var_os("CONCORD_UPDATE").is_some() {
-            std::fs::write(path, super::text()).unwrap();
+    fn the_committed_headers_are_the_generated_ones() {
+        for (name, text) in
+            [("concord.h", text()), ("xmetatm.h", xmetatm_c::text()), ("xmetatm.rs", xmetatm_rust::text())]
+        {
+            let path = format!("{}/../../workloads/include/{name}", env!("CARGO_MANIFEST_DIR"));
+            if std::env::var_os("CONCORD_UPDATE").is_some() {
+                std::fs::write(&path, &text).unwrap();
+            }
+            let committed = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(committed == text, "{name} is not what sim/abi says; CONCORD_UPDATE=1 writes it");
         }
-        let committed = std::fs::read_to_string(path).unwrap();
-        assert_eq!(committed, super::text());
     }
 }
