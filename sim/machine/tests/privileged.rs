@@ -3,7 +3,8 @@
 #[path = "support/assembler.rs"]
 #[allow(dead_code, reason = "shared with the differential test, which needs more of it")]
 mod assembler;
-#[path = "privileged/bare.rs"]
+#[path = "support/bare.rs"]
+#[allow(dead_code, reason = "shared with the transactions' tests, which need more of it")]
 mod bare;
 #[path = "privileged/harts.rs"]
 mod harts;

@@ -9,36 +9,13 @@ use concord_machine::Gear;
 const FLAG: u64 = DATA + 0x4000;
 const ANSWER: u64 = DATA + 0x4040;
 const TARGET: u64 = DATA + 0x4080;
-const S2: u32 = 18;
-
-fn lr(rd: u32, address: u32) -> u32 {
-    r_type(AMO, rd, 3, address, 0, 0x02 << 2)
-}
-
-fn sc(rd: u32, address: u32, value: u32) -> u32 {
-    r_type(AMO, rd, 3, address, value, 0x03 << 2)
-}
-
-/// Hart 0 runs `first` and finishes; hart 1 is started with it, runs `second` and rests.
-fn two_harts(first: impl Fn(&mut Bare), second: impl Fn(&mut Bare)) -> impl Fn(&mut Bare) {
-    move |bare| {
-        let other = bare.code.label();
-        bare.start_hart_1(other);
-        first(bare);
-        bare.finish();
-        bare.code.bind(other);
-        bare.begin_hart();
-        second(bare);
-        bare.rest();
-    }
-}
 
 #[test]
 fn a_hart_starts_with_its_number_and_its_argument_and_stops() {
     let build = |bare: &mut Bare| {
         let other = bare.code.label();
         for round in 1..=2 {
-            bare.start_hart_1(other);
+            bare.start_hart(1, other);
             bare.log(A0);
             bare.wait_for(FLAG, round);
             // Until it has stopped.
@@ -90,7 +67,7 @@ fn a_software_interrupt_wakes_a_hart_that_waits() {
         bare.trap(|bare| bare.set_bits(CSR_SSTATUS, SIE));
         bare.store(ANSWER, 1);
     };
-    in_both_gears(2, two_harts(first, second), |logs| {
+    in_both_gears(2, on_harts(&[&first, &second]), |logs| {
         assert_eq!(logs.words::<2>(0), [0, 0]);
         let words: [u64; 8] = logs.words(1);
         assert_eq!((words[0], words[1], words[6], words[7]), (0, 0x7a7, SOFTWARE, INTERRUPT | 1), "{:?}", logs.gear);
@@ -101,7 +78,7 @@ fn a_software_interrupt_wakes_a_hart_that_waits() {
 fn suspended_harts_resume_here_or_start_elsewhere() {
     let build = |bare: &mut Bare| {
         let (other, elsewhere) = (bare.code.label(), bare.code.label());
-        bare.start_hart_1(other);
+        bare.start_hart(1, other);
         for round in 1..=2 {
             bare.wait_for(FLAG, round);
             // A hart that suspends itself without keeping its state says so; the other kind only looks idle.
@@ -155,8 +132,8 @@ fn a_remote_fence_fences() {
             bare.map(0, READ | WRITE);
             bare.set_word(DATA, 10);
             bare.set_word(DATA + 0x1000, 11);
-            two_harts(
-                |bare| {
+            on_harts(&[
+                &|bare: &mut Bare| {
                     bare.wait_for(FLAG, 1);
                     bare.store(entry_address(0), entry(DATA + 0x1000, READ | WRITE));
                     bare.store(ANSWER, 1);
@@ -165,7 +142,7 @@ fn a_remote_fence_fences() {
                     bare.store(ANSWER, 2);
                     bare.wait_for(FLAG, 3);
                 },
-                |bare| {
+                &|bare: &mut Bare| {
                     bare.translate();
                     bare.load(S0, WINDOW);
                     for round in 0..3 {
@@ -177,7 +154,7 @@ fn a_remote_fence_fences() {
                         }
                     }
                 },
-            )(bare);
+            ])(bare);
         };
         in_both_gears(2, build, |logs| {
             assert_eq!(logs.words::<3>(1), [10, 10, 11], "{:?}: {start:#x} {size:#x}", logs.gear);
@@ -212,8 +189,8 @@ fn a_fence_of_an_address_is_of_that_address() {
 fn code_that_another_hart_changes_runs_after_a_remote_fence() {
     let build = |bare: &mut Bare| {
         bare.set_code(DATA, &[addi(S1, ZERO, 1), i_type(JALR, 0, 0, 1, 0)]);
-        two_harts(
-            |bare| {
+        on_harts(&[
+            &|bare: &mut Bare| {
                 bare.wait_for(FLAG, 1);
                 bare.load(T0, DATA);
                 bare.load(T1, u64::from(addi(S1, ZERO, 2)));
@@ -222,7 +199,7 @@ fn code_that_another_hart_changes_runs_after_a_remote_fence() {
                 bare.store(ANSWER, 1);
                 bare.wait_for(FLAG, 2);
             },
-            |bare| {
+            &|bare: &mut Bare| {
                 bare.load(S0, DATA);
                 for round in 1..=2 {
                     bare.push(i_type(JALR, 1, 0, S0, 0));
@@ -231,7 +208,7 @@ fn code_that_another_hart_changes_runs_after_a_remote_fence() {
                     bare.wait_for(ANSWER, 1);
                 }
             },
-        )(bare);
+        ])(bare);
     };
     in_both_gears(2, build, |logs| assert_eq!(logs.words::<2>(1), [1, 2], "{:?}", logs.gear));
 }
@@ -269,7 +246,7 @@ fn a_store_conditional_needs_its_own_reservation() {
 
 #[test]
 fn another_harts_store_breaks_a_reservation() {
-    let stores: [fn(&mut Bare); 2] = [|bare| bare.push(sd(T0, S0, 8)), |bare| bare.push(r_type(AMO, T0, 3, S0, T0, 0))];
+    let stores: [fn(&mut Bare); 2] = [|bare| bare.push(sd(T0, S0, 8)), |bare| bare.push(amo_add(T0, S0, T0))];
     for store in stores {
         let first = |bare: &mut Bare| {
             bare.load(S0, TARGET);
@@ -289,7 +266,7 @@ fn another_harts_store_breaks_a_reservation() {
             store(bare);
             bare.store(ANSWER, 1);
         };
-        in_both_gears(2, two_harts(first, second), |logs| {
+        in_both_gears(2, on_harts(&[&first, &second]), |logs| {
             assert_eq!(logs.words::<1>(0), [1], "{:?}", logs.gear);
         });
     }
@@ -315,7 +292,7 @@ fn atomic_additions_of_two_harts_all_count() {
         bare.load(S1, ROUNDS);
         bare.load(T0, 1);
         let again = bare.code.here();
-        bare.push(r_type(AMO, ZERO, 3, S0, T0, 0));
+        bare.push(amo_add(ZERO, S0, T0));
         bare.push(addi(S1, S1, -1));
         bare.code.branch(1, S1, ZERO, again);
     };
@@ -331,7 +308,7 @@ fn atomic_additions_of_two_harts_all_count() {
             second(bare);
             bare.store(FLAG, 1);
         };
-        in_both_gears(2, two_harts(first, second), |logs| {
+        in_both_gears(2, on_harts(&[&first, &second]), |logs| {
             assert_eq!(logs.words::<1>(0), [2 * ROUNDS], "{:?}", logs.gear);
         });
     }
@@ -342,6 +319,6 @@ fn harts_that_all_stop_or_wait_are_a_deadlock() {
     for gear in [Gear::Functional, Gear::Timed] {
         let mut bare = Bare::new(2);
         bare.sbi(SBI_HART, 1, &[]);
-        assert_eq!(bare.run_to_any_end(gear, &[]).outcome.end.exit, Exit::Deadlocked);
+        assert_eq!(bare.run_to_any_end(gear).outcome.end.exit, Exit::Deadlocked);
     }
 }

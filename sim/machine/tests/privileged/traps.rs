@@ -5,13 +5,6 @@ use crate::bare::*;
 use concord_abi::exit::Exit;
 use concord_machine::Gear;
 
-const LR_D: u32 = 0x1000_3000 | AMO;
-const AMOADD_D: u32 = 0x3000 | AMO;
-
-fn amo(word: u32, rd: u32, address: u32, operand: u32) -> u32 {
-    word | rd << 7 | address << 15 | operand << 20
-}
-
 #[test]
 fn exceptions_report_cause_and_value() {
     let build = |bare: &mut Bare| {
@@ -23,13 +16,13 @@ fn exceptions_report_cause_and_value() {
         });
         bare.trap(|bare| bare.push(MRET));
         bare.load(S0, DATA + 4);
-        bare.trap(|bare| bare.push(amo(LR_D, S1, S0, 0)));
-        bare.trap(|bare| bare.push(amo(AMOADD_D, S1, S0, S1)));
+        bare.trap(|bare| bare.push(lr(S1, S0)));
+        bare.trap(|bare| bare.push(amo_add(S1, S0, S1)));
         bare.load(S0, NOWHERE);
         bare.trap(|bare| bare.push(ld(S1, S0, 0)));
         bare.trap(|bare| bare.push(sd(S1, S0, 8)));
-        bare.trap(|bare| bare.push(amo(LR_D, S1, S0, 0)));
-        bare.trap(|bare| bare.push(amo(AMOADD_D, S1, S0, S1)));
+        bare.trap(|bare| bare.push(lr(S1, S0)));
+        bare.trap(|bare| bare.push(amo_add(S1, S0, S1)));
         bare.trap(|bare| bare.push(i_type(JALR, 0, 0, S0, 16)));
         bare.finish();
     };
@@ -287,7 +280,7 @@ fn a_timer_beyond_the_end_of_time_never_fires() {
             bare.set_csr(CSR_STIMECMP, time);
             bare.push(WFI);
             bare.finish();
-            assert_eq!(bare.run_to_any_end(gear, &[]).outcome.end.exit, Exit::Deadlocked, "{time:#x} {gear:?}");
+            assert_eq!(bare.run_to_any_end(gear).outcome.end.exit, Exit::Deadlocked, "{time:#x} {gear:?}");
         }
     }
 }

@@ -6,13 +6,15 @@
 use crate::assembler::*;
 use concord_abi::exit::Exit;
 use concord_machine::run::{Host, Limits, Options, Outcome, run};
-use concord_machine::{Board, Configuration, Gear, Machine, Net};
+use concord_machine::{Board, Configuration, DiskImage, Gear, Machine, Net};
 use std::time::Duration;
 
 pub const CODE: u64 = 0x8020_0000;
 pub const VECTOR: u64 = CODE + 0x100;
 const LOG: u64 = 0x8021_0000;
 const LOG_BYTES: u64 = 0x1000;
+/// The second half of a log are words at known places.
+const NOTES: u64 = LOG_BYTES / 2;
 pub const TABLES: u64 = 0x8022_0000;
 /// Eight pages for the tests' own use; the window maps them.
 pub const DATA: u64 = 0x8023_0000;
@@ -39,11 +41,19 @@ pub const A0: u32 = 10;
 pub const A1: u32 = 11;
 const A6: u32 = 16;
 const A7: u32 = 17;
+pub const S2: u32 = 18;
+pub const S3: u32 = 19;
+pub const S4: u32 = 20;
+pub const S5: u32 = 21;
+pub const S6: u32 = 22;
+pub const S7: u32 = 23;
+pub const S8: u32 = 24;
+pub const S9: u32 = 25;
 /// Where the handler goes after a trap.
 const RESUME: u32 = 28;
 const ENTRY: u32 = 29;
-const SCRATCH: u32 = 30;
-const LOG_POINTER: u32 = 31;
+pub const SCRATCH: u32 = 30;
+pub const LOG_POINTER: u32 = 31;
 
 pub const SIE: u64 = 1 << 1;
 pub const SPIE: u64 = 1 << 5;
@@ -65,17 +75,25 @@ pub const SBI_HART: u64 = 0x0048_534d;
 pub const SBI_RESET: u64 = 0x5352_5354;
 pub const SBI_CONSOLE: u64 = 0x4442_434e;
 
-/// What [`Bare::start_hart_1`] hands over.
+/// What [`Bare::start_hart`] hands over.
 pub const OPAQUE: u64 = 0x51;
 
+/// A guest that runs longer than this hangs.
+const INSTRUCTIONS_MAX: u64 = 2_000_000;
+
 /// What the log has where a trap was expected and none came.
-const NO_TRAP: u64 = 0x7a7;
+pub const NO_TRAP: u64 = 0x7a7;
 
 /// A guest in the making.
 pub struct Bare {
     pub code: Code,
     image: Vec<u8>,
-    harts: usize,
+    /// The board it will run on.
+    pub board: Board,
+    pub disks: Vec<DiskImage>,
+    pub check_isolation: bool,
+    /// What is typed at its console.
+    pub typed: Vec<u8>,
 }
 
 impl Bare {
@@ -106,7 +124,17 @@ impl Bare {
         code.push(addi(LOG_POINTER, LOG_POINTER, 40));
         code.push(i_type(JALR, ZERO, 0, RESUME, 0));
         code.bind(start);
-        let mut bare = Bare { code, image: vec![0; (IMAGE_END - CODE) as usize], harts };
+        let mut board = Board::preset("metatm-2007").expect("the preset exists");
+        board.harts.count = harts;
+        board.memory.size_bytes = 16 << 20;
+        let mut bare = Bare {
+            code,
+            image: vec![0; (IMAGE_END - CODE) as usize],
+            board,
+            disks: Vec::new(),
+            check_isolation: false,
+            typed: Vec::new(),
+        };
         // RAM is mapped to itself for S-mode, and the window's table of 4 KiB pages is in place.
         bare.set_word(TABLES + 16, entry(0x8000_0000, READ | WRITE | EXECUTE));
         bare.set_word(TABLES + 8, entry(TABLES + 0x1000, 0));
@@ -181,6 +209,18 @@ impl Bare {
         self.log(T0);
     }
 
+    /// Stores a register to word `index` of the notes in hart `hart`'s log, where [`Logs::note`] finds it.
+    pub fn note(&mut self, hart: u64, index: u64, register: u32) {
+        self.load(SCRATCH, LOG + hart * LOG_BYTES + NOTES + 8 * index);
+        self.push(sd(register, SCRATCH, 0));
+    }
+
+    /// Notes a CSR.
+    pub fn note_csr(&mut self, hart: u64, index: u64, number: u32) {
+        self.push(csr(CSRRS, T0, number, ZERO));
+        self.note(hart, index, T0);
+    }
+
     /// Turns translation on.
     pub fn translate(&mut self) {
         self.set_csr(CSR_SATP, SATP_SV39);
@@ -248,10 +288,10 @@ impl Bare {
         self.code.bind(over);
     }
 
-    /// Starts hart 1 at `label`, which begins with [`Bare::begin_hart`].
-    pub fn start_hart_1(&mut self, label: Label) {
+    /// Starts a hart at `label`, which begins with [`Bare::begin_hart`].
+    pub fn start_hart(&mut self, hart: u64, label: Label) {
         self.load_address(A1, label);
-        self.load(A0, 1);
+        self.load(A0, hart);
         self.load(A0 + 2, OPAQUE);
         self.load(A6, 0);
         self.load(A7, SBI_HART);
@@ -261,7 +301,7 @@ impl Bare {
     /// Prints the logs and powers off: the end of hart 0.
     pub fn finish(&mut self) {
         self.set_csr(CSR_SATP, 0);
-        self.sbi_quietly(SBI_CONSOLE, 0, &[LOG_BYTES * self.harts as u64, LOG, 0]);
+        self.sbi_quietly(SBI_CONSOLE, 0, &[LOG_BYTES * self.board.harts.count as u64, LOG, 0]);
         self.sbi_quietly(SBI_RESET, 0, &[0, 0]);
     }
 
@@ -292,49 +332,53 @@ impl Bare {
         file
     }
 
-    /// Runs the guest in a gear; it may end as it likes.
-    pub fn run_to_any_end(self, gear: Gear, typed: &[u8]) -> End {
-        let harts = self.harts;
-        let file = tempfile::NamedTempFile::new().expect("a temporary file");
-        std::fs::write(file.path(), self.elf()).expect("the guest is written");
-        let mut board = Board::preset("metatm-2007").expect("the preset exists");
-        board.harts.count = harts;
-        board.memory.size_bytes = 16 << 20;
+    /// The machine with the guest in it.
+    pub fn machine(self, gear: Gear) -> Machine {
         let configuration = Configuration {
-            board,
+            board: self.board.clone(),
             seed: 1,
             gear,
-            kernel: file.path().to_owned(),
+            kernel: Default::default(),
             initrd: None,
             append: String::new(),
-            disks: Vec::new(),
+            disks: self.disks.clone(),
             net: Net::None,
-            check_isolation: false,
+            check_isolation: self.check_isolation,
         };
-        let mut machine = Machine::new(configuration).expect("the machine starts");
-        machine.type_at_console(typed);
-        let mut console = Console::default();
-        let limits = Limits { instructions: Some(2_000_000), cycles: None };
-        let options = Options { limits, ..Options::default() };
-        let outcome = run(&mut machine, &options, &mut console).expect("nothing on the host stops the run");
-        End { outcome, printed: console.0, machine }
+        let typed = self.typed.clone();
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), self.elf()).expect("the guest is written");
+        let mut machine = Machine::new(Configuration { kernel: file.path().to_owned(), ..configuration })
+            .expect("the machine starts");
+        machine.type_at_console(&typed);
+        machine
+    }
+
+    /// Runs the guest in a gear; it may end as it likes.
+    pub fn run_to_any_end(self, gear: Gear) -> End {
+        let mut machine = self.machine(gear);
+        let (outcome, printed) = run_machine(&mut machine, &Options::default());
+        End { outcome, printed, machine }
     }
 
     /// Runs the guest in one gear to its [`Bare::finish`] and returns the logs.
-    fn run(self, gear: Gear) -> Logs {
-        let harts = self.harts;
-        let end = self.run_to_any_end(gear, &[]);
-        assert_eq!(
-            end.outcome.end.exit,
-            Exit::PoweredOff,
-            "{gear:?}: {:?}, hart 0 at {:#x}",
-            end.outcome,
-            end.machine.harts()[0].pc
-        );
-        let log = &end.printed[end.printed.len() - harts * LOG_BYTES as usize..];
-        let words = |bytes: &[u8]| bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
-        Logs { gear, words: log.chunks(LOG_BYTES as usize).map(words).collect() }
+    pub fn run(self, gear: Gear) -> Logs {
+        let (harts, checked) = (self.board.harts.count, self.check_isolation);
+        let end = self.run_to_any_end(gear);
+        let pcs: Vec<String> = end.machine.harts().iter().map(|hart| format!("{:#x}", hart.pc)).collect();
+        let how = if checked { ", isolation checked" } else { "" };
+        assert_eq!(end.outcome.end.exit, Exit::PoweredOff, "{gear:?}{how}: {:?}, harts at {pcs:?}", end.outcome);
+        Logs::new(gear, &end.printed, harts)
     }
+}
+
+/// Runs a machine to its end, and returns what it printed with it.
+pub fn run_machine(machine: &mut Machine, options: &Options) -> (Outcome, Vec<u8>) {
+    let mut console = Console::default();
+    let mut options = options.clone();
+    options.limits = Limits { instructions: options.limits.instructions.or(Some(INSTRUCTIONS_MAX)), cycles: None };
+    let outcome = run(machine, &options, &mut console).expect("nothing on the host stops the run");
+    (outcome, console.0)
 }
 
 /// Builds the guest twice and runs it in both gears; `check` looks at the logs of each.
@@ -343,6 +387,25 @@ pub fn in_both_gears(harts: usize, build: impl Fn(&mut Bare), check: impl Fn(Log
         let mut bare = Bare::new(harts);
         build(&mut bare);
         check(bare.run(gear));
+    }
+}
+
+/// A guest of several harts: hart 0 starts the others, runs the first body and finishes; each other hart runs its body and
+/// rests.
+pub fn on_harts(bodies: &[&dyn Fn(&mut Bare)]) -> impl Fn(&mut Bare) {
+    move |bare| {
+        let starts: Vec<Label> = bodies[1..].iter().map(|_| bare.code.label()).collect();
+        for (index, start) in starts.iter().enumerate() {
+            bare.start_hart(index as u64 + 1, *start);
+        }
+        bodies[0](bare);
+        bare.finish();
+        for (start, body) in starts.into_iter().zip(&bodies[1..]) {
+            bare.code.bind(start);
+            bare.begin_hart();
+            body(bare);
+            bare.rest();
+        }
     }
 }
 
@@ -360,6 +423,23 @@ pub struct Logs {
 }
 
 impl Logs {
+    /// The logs of what a guest printed last.
+    pub fn new(gear: Gear, printed: &[u8], harts: usize) -> Logs {
+        let log = &printed[printed.len() - harts * LOG_BYTES as usize..];
+        let words = |bytes: &[u8]| bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
+        Logs { gear, words: log.chunks(LOG_BYTES as usize).map(words).collect() }
+    }
+
+    /// A word of a hart's notes.
+    pub fn note(&self, hart: usize, index: usize) -> u64 {
+        self.words[hart][NOTES as usize / 8 + index]
+    }
+
+    /// The first words of a hart's notes.
+    pub fn notes<const N: usize>(&self, hart: usize) -> [u64; N] {
+        std::array::from_fn(|index| self.note(hart, index))
+    }
+
     /// The first words of a hart's log.
     pub fn words<const N: usize>(&self, hart: usize) -> [u64; N] {
         self.words[hart][..N].try_into().expect("the log is longer")
@@ -387,8 +467,9 @@ pub fn entry(physical: u64, permissions: u64) -> u64 {
     physical >> 12 << 10 | permissions | leaf | 1
 }
 
+/// Keeps what the guest prints.
 #[derive(Default)]
-struct Console(Vec<u8>);
+pub struct Console(pub Vec<u8>);
 
 impl Host for Console {
     fn print(&mut self, bytes: &[u8]) -> std::io::Result<()> {
