@@ -63,6 +63,7 @@
 /* Limits. */
 #define XMETATM_DEPTH_MAX 255
 #define XMETATM_FRAMES_MAX 64
+#define XMETATM_FRAMES_USER_MAX 32
 #define XMETATM_PRIORITY_MAX 255
 #define XMETATM_RESTARTS_MAX 65535
 
@@ -86,6 +87,9 @@
 .endm
 .macro xpop
 	.insn i 0x0b, 5, x0, x0, 0
+.endm
+.macro xdrop
+	.insn i 0x0b, 6, x0, x0, 0
 .endm
 .macro xtest_b rd, rs1, rs2
 	.insn r 0x2b, 0, 0, \rd, \rs1, \rs2
@@ -168,6 +172,12 @@ XMETATM_FUNCTION void xpush(void)
 XMETATM_FUNCTION void xpop(void)
 {
 	__asm__ volatile(".insn i 0x0b, 5, x0, x0, 0" : : : "memory");
+}
+
+/* Ends what the matching xpush suspended: it is rolled back and does not restart. S-mode only. */
+XMETATM_FUNCTION void xdrop(void)
+{
+	__asm__ volatile(".insn i 0x0b, 6, x0, x0, 0" : : : "memory");
 }
 
 /* 1 when memory at the address equals the low bits of the value, and only then it joins the read set. */

@@ -65,6 +65,7 @@ pub const XENABLE_U: u64 = 0x1;
 // Limits.
 pub const XMETATM_DEPTH_MAX: u64 = 0xff;
 pub const XMETATM_FRAMES_MAX: u64 = 0x40;
+pub const XMETATM_FRAMES_USER_MAX: u64 = 0x20;
 pub const XMETATM_PRIORITY_MAX: u64 = 0xff;
 pub const XMETATM_RESTARTS_MAX: u64 = 0xffff;
 
@@ -165,6 +166,17 @@ mod instructions {
     pub unsafe fn xpop() {
         // SAFETY: as the caller says.
         unsafe { asm!(".insn i 0x0b, 5, x0, x0, 0") };
+    }
+
+    /// Ends what the matching xpush suspended: it is rolled back and does not restart. S-mode only.
+    ///
+    /// # Safety
+    ///
+    /// As for [`xpop`]; and nobody counts on the transaction any more.
+    #[inline(always)]
+    pub unsafe fn xdrop() {
+        // SAFETY: as the caller says.
+        unsafe { asm!(".insn i 0x0b, 6, x0, x0, 0") };
     }
 
     /// Whether memory equals `value`, and only then it joins the read set.

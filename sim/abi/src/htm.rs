@@ -25,17 +25,20 @@ pub enum Control {
     Push = 4,
     /// `xpop`
     Pop = 5,
+    /// `xdrop`
+    Drop = 6,
 }
 
 impl Control {
     /// Every instruction of custom-0, with its mnemonic.
-    pub const ALL: [(Control, &'static str); 6] = [
+    pub const ALL: [(Control, &'static str); 7] = [
         (Control::Begin, "xbegin"),
         (Control::End, "xend"),
         (Control::Restart, "xrestart"),
         (Control::TransactionId, "xgettxid"),
         (Control::Push, "xpush"),
         (Control::Pop, "xpop"),
+        (Control::Drop, "xdrop"),
     ];
 
     /// The instruction with this funct3.
@@ -171,6 +174,8 @@ pub const STATUS_CODE_SHIFT: u32 = 8;
 pub const DEPTH_MAX: u32 = 255;
 /// Suspended frames that a context holds at most.
 pub const FRAMES_MAX: usize = 64;
+/// Suspended frames from which on user mode can neither begin a transaction nor push a frame: the rest is the kernel's.
+pub const FRAMES_USER_MAX: usize = 32;
 /// Where `xrestarts` saturates.
 pub const RESTARTS_MAX: u64 = 0xffff;
 /// The greatest conflict priority.
@@ -249,7 +254,7 @@ mod tests {
         for (control, _) in Control::ALL {
             assert_eq!(Control::from_funct3(control as u32), Some(control));
         }
-        assert_eq!(Control::from_funct3(6), None);
+        assert_eq!(Control::from_funct3(7), None);
     }
 
     #[test]

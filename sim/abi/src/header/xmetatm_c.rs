@@ -89,7 +89,7 @@ fn functions() -> String {
                  \t__asm__ volatile(\".insn i {operands}\" : : \"r\"(status) : \"memory\");\n\
                  \t__builtin_unreachable();\n}}"
             ),
-            Control::End | Control::Push | Control::Pop => format!(
+            Control::End | Control::Push | Control::Pop | Control::Drop => format!(
                 "XMETATM_FUNCTION void {name}(void)\n{{\n\
                  \t__asm__ volatile(\".insn i {operands}\" : : : \"memory\");\n}}"
             ),
@@ -132,6 +132,7 @@ pub(super) fn about(control: Control) -> &'static str {
         Control::Restart => "Restarts the transaction. The argument is a cause and a code: see xmetatm_status.",
         Control::TransactionId => "The id of the active transaction, or 0.",
         Control::Push => "Suspends the active transaction, or pushes an empty frame.",
+        Control::Drop => "Ends what the matching xpush suspended: it is rolled back and does not restart. S-mode only.",
         Control::Pop => "Resumes what the matching xpush suspended; goes back to its xbegin if it has lost meanwhile.",
     }
 }

@@ -37,7 +37,7 @@ fn control_function(control: Control, name: &str) -> String {
     let (signature, operand, end) = match control {
         Control::Begin | Control::TransactionId => ("() -> u64", "out(reg) value", "value"),
         Control::Restart => ("(status: u64) -> !", "in(reg) status, options(noreturn)", ""),
-        Control::End | Control::Push | Control::Pop => ("()", "", ""),
+        Control::End | Control::Push | Control::Pop | Control::Drop => ("()", "", ""),
     };
     let rd = if control.has_destination() { "{0}" } else { "x0" };
     let rs1 = if control.has_source() { "{0}" } else { "x0" };
@@ -69,6 +69,7 @@ fn safety(control: Control) -> &'static str {
         Control::End | Control::Restart => "A transaction is active; otherwise this is an illegal instruction.",
         Control::TransactionId => "The hart has the extension; otherwise this is an illegal instruction.",
         Control::Push => "What runs up to the matching [`xpop`] is not rolled back; see the module's documentation.",
+        Control::Drop => "As for [`xpop`]; and nobody counts on the transaction any more.",
         Control::Pop => "No transaction is active, and a frame was pushed; otherwise this is an illegal instruction.",
     }
 }
