@@ -5,8 +5,8 @@
 //!
 //! [`xbegin`] returns once more at each restart. The compiler need not know: the hart restores every register and rolls
 //! memory back, so for the program the returns before the last never happened; a local counter of tries does not count.
-//! This does not hold for what runs between [`xpush`] and [`xpop`], because what is stored there stays. Only call functions
-//! there that are not inlined, on a stack below that of the `xbegin`.
+//! This does not hold for what runs between [`xpush`] and [`xpop`], because what is stored there stays, in stack frames as
+//! well. Only call functions there, on another stack.
 #![allow(dead_code)]
 
 /// As the device tree's `riscv,isa-extensions` says it.

@@ -18,11 +18,13 @@ pub enum Exit {
     LimitReached = 5,
     /// The guest asked for a reset.
     Reset = 6,
+    /// The isolation checker found a transaction that was not isolated, not serializable or not undone.
+    IsolationViolated = 7,
 }
 
 impl Exit {
     /// Every end, in the order of its code.
-    pub const ALL: [Exit; 7] = [
+    pub const ALL: [Exit; 8] = [
         Exit::PoweredOff,
         Exit::Failed,
         Exit::BadInput,
@@ -30,6 +32,7 @@ impl Exit {
         Exit::Deadlocked,
         Exit::LimitReached,
         Exit::Reset,
+        Exit::IsolationViolated,
     ];
 
     /// The exit code of the process.
@@ -47,6 +50,7 @@ impl Exit {
             Exit::Deadlocked => "deadlocked",
             Exit::LimitReached => "limit-reached",
             Exit::Reset => "reset",
+            Exit::IsolationViolated => "isolation-violated",
         }
     }
 }

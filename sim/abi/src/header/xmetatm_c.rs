@@ -144,8 +144,8 @@ const PROMISES: &str = "\
  * back, so for the program the returns before the last never happened. This holds for local variables in registers and on
  * the stack, hence no `volatile`, and a counter of tries in one does not count.
  *
- * It does not hold for what runs between xpush and xpop, because what is stored there stays. Only call functions there that
- * are not inlined, on a stack below that of the xbegin (docs/xmetatm.md has a routine that does so).
+ * It does not hold for what runs between xpush and xpop, because what is stored there stays, in stack frames as well. Only
+ * call functions there, on another stack (docs/xmetatm.md has a routine for it).
  *
  * All are inlined even without optimization: a function that had executed xbegin and returned would leave its frame to be
  * overwritten.
