@@ -19,6 +19,14 @@ u32 verify(u64 harts, u64 iterations);
 void print(const char *text);
 void print_hex(u64 value);
 void print_decimal(u64 value);
+/* The text, and the number in decimal behind it. */
+void print_counted(const char *text, u64 value);
+
+/* The number N of `key=N`, a word of its own in the bootargs, or `otherwise` when there is none. Another value ends the run. */
+u64 argument(const char *key, u64 otherwise);
+
+/* Reports a trap that nobody expected, and ends the run. start.S comes here unless the program has a trap vector of its own. */
+void trapped(u64 cause, u64 program_counter, u64 value) __attribute__((noreturn));
 
 /* Ends the run through the finisher: 0 is success. */
 void finish(u32 code) __attribute__((noreturn));

@@ -1,11 +1,14 @@
 /*
  * The runtime of the bare-metal programs, which runs unchanged on Concord and on `qemu-system-riscv64 -M virt`: it starts every
  * hart through the SBI, reads `iterations=N` from the device tree's bootargs, runs the program on all harts between two
- * barriers, and ends the run through the finisher.
+ * barriers, and ends the run through the finisher. A program with transactions is compiled
+ * with NEEDS_XMETATM: on a machine without them it says so and fails.
  *
  * Devices are QEMU virt's: ns16550 at 0x10000000, sifive-test finisher at 0x100000. Translation stays off.
  */
 #include "bare.h"
+#include "device_tree.h"
+#include "../include/xmetatm.h"
 
 #define UART ((volatile u8 *)0x10000000)
 #define UART_LINE_STATUS 5
@@ -21,18 +24,16 @@
 #define FAILURE_NO_HART 100
 #define FAILURE_TRAP 101
 #define FAILURE_BOOTARGS 102
+#define FAILURE_NO_EXTENSION 103
 
-#define FDT_MAGIC 0xd00dfeed
-#define FDT_BEGIN_NODE 1
-#define FDT_END_NODE 2
-#define FDT_PROPERTY 3
-#define FDT_NOP 4
+#define DEPTH_CHOSEN 2
 
 extern void secondary_start(void);
 extern u64 iterations_default;
 
 static u64 harts;
 static u64 iterations;
+static const u8 *bootargs;
 
 struct sbi_result sbi_call(u64 extension, u64 function, u64 argument0, u64 argument1, u64 argument2)
 {
@@ -75,6 +76,12 @@ void print_decimal(u64 value)
         print_character(digits[--count]);
 }
 
+void print_counted(const char *text, u64 value)
+{
+    print(text);
+    print_decimal(value);
+}
+
 void finish(u32 code)
 {
     __asm__ volatile("fence" ::: "memory");
@@ -83,7 +90,6 @@ void finish(u32 code)
         __asm__ volatile("wfi");
 }
 
-/* Entered from start.S on a trap, which no program expects. */
 void trapped(u64 cause, u64 program_counter, u64 value)
 {
     print("trap ");
@@ -114,68 +120,23 @@ static void barrier(void)
     }
 }
 
-static u32 big_endian(const u8 *bytes)
+u64 argument(const char *key, u64 otherwise)
 {
-    return (u32)bytes[0] << 24 | (u32)bytes[1] << 16 | (u32)bytes[2] << 8 | bytes[3];
-}
-
-static int equals(const u8 *text, const char *other)
-{
-    while (*other && *text == (u8)*other)
-        text++, other++;
-    return *text == 0 && *other == 0;
-}
-
-/* The value of /chosen/bootargs in the flattened device tree (Devicetree Specification 0.4, chapter 5), or null. */
-static const u8 *bootargs(const u8 *tree)
-{
-    if (!tree || big_endian(tree) != FDT_MAGIC)
-        return 0;
-    const u8 *structure = tree + big_endian(tree + 8);
-    const u8 *strings = tree + big_endian(tree + 12);
-    const u8 *end = structure + big_endian(tree + 36);
-    int depth = 0;
-    int in_chosen = 0;
-    while (structure < end) {
-        u32 token = big_endian(structure);
-        structure += 4;
-        if (token == FDT_BEGIN_NODE) {
-            depth++;
-            if (depth == 2)
-                in_chosen = equals(structure, "chosen");
-            while (*structure++)
-                ;
-        } else if (token == FDT_END_NODE) {
-            depth--;
-        } else if (token == FDT_PROPERTY) {
-            u32 length = big_endian(structure);
-            if (depth == 2 && in_chosen && equals(strings + big_endian(structure + 4), "bootargs"))
-                return structure + 8;
-            structure += 8 + length;
-        } else if (token != FDT_NOP) {
-            return 0;
-        }
-        structure = (const u8 *)(((u64)structure + 3) & ~3UL);
-    }
-    return 0;
-}
-
-/* `iterations=N`, a word of its own in the bootargs, replaces the count that was linked in. */
-static u64 read_iterations(const u8 *tree)
-{
-    static const char key[] = "iterations=";
-    const u8 *text = bootargs(tree);
+    const u8 *text = bootargs;
     while (text && *text) {
         u64 matched = 0;
         while (key[matched] && text[matched] == (u8)key[matched])
             matched++;
-        if (!key[matched]) {
+        if (!key[matched] && text[matched] == '=') {
             u64 value = 0;
-            const u8 *digit = text + matched;
+            const u8 *first = text + matched + 1;
+            const u8 *digit = first;
             while (*digit >= '0' && *digit <= '9')
                 value = value * 10 + (u64)(*digit++ - '0');
-            if (digit == text + matched || (*digit && *digit != ' ')) {
-                print("bootargs: iterations= needs a decimal number\n");
+            if (digit == first || (*digit && *digit != ' ')) {
+                print("bootargs: ");
+                print(key);
+                print("= needs a decimal number\n");
                 finish(FAILURE_BOOTARGS);
             }
             return value;
@@ -185,7 +146,7 @@ static u64 read_iterations(const u8 *tree)
         while (*text == ' ')
             text++;
     }
-    return iterations_default;
+    return otherwise;
 }
 
 /* Entered from start.S on every other hart. */
@@ -213,8 +174,7 @@ static void start_harts(u64 boot_hart)
         if (!exists[hart] || hart == boot_hart)
             continue;
         if (sbi_call(SBI_EXTENSION_HART_STATE, SBI_HART_START, hart, (u64)secondary_start, index++).error) {
-            print("hart ");
-            print_decimal(hart);
+            print_counted("hart ", hart);
             print(" does not start\n");
             finish(FAILURE_NO_HART);
         }
@@ -224,16 +184,22 @@ static void start_harts(u64 boot_hart)
 /* Entered from start.S on the boot hart. */
 void boot(u64 hart, const u8 *tree)
 {
-    iterations = read_iterations(tree);
+    u32 length_bytes;
+    bootargs = device_tree_property(tree, DEPTH_CHOSEN, "chosen", "bootargs", &length_bytes);
+    iterations = argument("iterations", iterations_default);
+#ifdef NEEDS_XMETATM
+    if (!device_tree_has_extension(tree, XMETATM_EXTENSION)) {
+        print("this machine has no transactions: its device tree does not name " XMETATM_EXTENSION "\n");
+        finish(FAILURE_NO_EXTENSION);
+    }
+#endif
     start_harts(hart);
     barrier();
     run(0, harts, iterations);
     barrier();
     u32 code = verify(harts, iterations);
-    print("harts ");
-    print_decimal(harts);
-    print(" iterations ");
-    print_decimal(iterations);
+    print_counted("harts ", harts);
+    print_counted(" iterations ", iterations);
     print(code ? " failed\n" : " passed\n");
     finish(code);
 }
