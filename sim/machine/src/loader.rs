@@ -21,6 +21,8 @@ use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMma
 
 use crate::symbols::SymbolTable;
 
+pub(crate) use elf::LINUX_OFFSET_BYTES;
+
 /// Where RAM starts.
 pub const MEMORY_BASE: u64 = 0x8000_0000;
 

@@ -1,7 +1,8 @@
-//! Symbols of a guest program by address: which function a program counter is in.
+//! Symbols of a guest program by address: which function a program counter is in, and which object data belong to.
 
 mod kallsyms;
 
+use crate::loader::{LINUX_OFFSET_BYTES, MEMORY_BASE};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -21,10 +22,14 @@ pub enum SymbolsError {
     Empty { path: PathBuf },
 }
 
-/// Text symbols, ordered by address, one a place.
+/// Address that the first byte of a RISC-V 64 Linux is linked for (`KERNEL_LINK_ADDR`).
+const LINUX_LINK_ADDRESS: u64 = 0xffff_ffff_8000_0000;
+
+/// Symbols of text and of data that are written to, each ordered by address, one a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SymbolTable {
     entries: Vec<Entry>,
+    data: Vec<Entry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +54,8 @@ struct Candidate {
 #[derive(Debug, Default)]
 struct Symbols {
     text: Vec<Candidate>,
-    /// Addresses that no function before them reaches.
+    data: Vec<Candidate>,
+    /// Addresses that nothing before them reaches.
     limits: Vec<u64>,
 }
 
@@ -57,17 +63,27 @@ impl SymbolTable {
     /// The function that holds `address`, and how far into it. Where several symbols share an
     /// address the choice depends only on the symbols, never on their order in the file.
     pub fn lookup(&self, address: u64) -> Option<(&str, u64)> {
-        let after = self.entries.partition_point(|entry| entry.start <= address);
-        let entry = self.entries.get(after.checked_sub(1)?)?;
-        (address < entry.end).then(|| (&*entry.name, address - entry.start))
+        find(&self.entries, address)
     }
 
-    /// Number of symbols.
+    /// The object at an address as the guest's data accesses have it, and how far into it.
+    pub fn lookup_data(&self, address: u64) -> Option<(&str, u64)> {
+        find(&self.data, address)
+    }
+
+    /// The object at a physical address: of a program that runs untranslated, or of a Linux kernel, which lies in memory as it is
+    /// linked.
+    pub fn lookup_physical_data(&self, address: u64) -> Option<(&str, u64)> {
+        let linux = || address.checked_sub(MEMORY_BASE + LINUX_OFFSET_BYTES)?.checked_add(LINUX_LINK_ADDRESS);
+        self.lookup_data(address).or_else(|| self.lookup_data(linux()?))
+    }
+
+    /// Number of text symbols.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none, which no constructor returns.
+    /// Whether there is no text symbol, which no constructor returns.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -93,7 +109,7 @@ impl SymbolTable {
     pub fn from_elf(bytes: &[u8], path: &Path) -> Result<Self, SymbolsError> {
         let file = ElfFile64::<LittleEndian, _>::parse(bytes)
             .map_err(|source| SymbolsError::Elf { path: path.to_owned(), source })?;
-        let mut text = Vec::new();
+        let (mut text, mut data) = (Vec::new(), Vec::new());
         // A function ends at the latest where its section does, not where the next section's
         // first symbol starts.
         let mut limits = Vec::new();
@@ -104,13 +120,18 @@ impl SymbolTable {
             let function = symbol.kind() == SymbolKind::Text;
             let label = symbol.kind() == SymbolKind::Unknown || symbol.kind() == SymbolKind::Label;
             // A label at a section's end is in no section, whatever the linker says.
-            let in_text = symbol
+            let section = symbol
                 .section_index()
                 .and_then(|index| file.section_by_index(index).ok())
-                .filter(|section| section.kind() == SectionKind::Text)
-                .is_some_and(|section| symbol.address().wrapping_sub(section.address()) < section.size());
+                .filter(|section| symbol.address().wrapping_sub(section.address()) < section.size())
+                .map(|section| section.kind());
+            let is_text = (function || label) && section == Some(SectionKind::Text);
+            // Labels in data are marks of linker scripts, without a size.
+            let is_data = symbol.kind() == SymbolKind::Data
+                && symbol.size() != 0
+                && matches!(section, Some(SectionKind::Data | SectionKind::UninitializedData));
             let Ok(name) = symbol.name() else { continue };
-            if !(function || label) || !in_text || !is_function_name(name) {
+            if !(is_text || is_data) || !is_plain_name(name) {
                 continue;
             }
             let binding = match (symbol.is_global(), symbol.is_weak()) {
@@ -119,9 +140,15 @@ impl SymbolTable {
                 _ => 0,
             };
             let rank = binding + if function { 3 } else { 0 };
-            text.push(Candidate { address: symbol.address(), name: name.to_owned(), rank });
+            let candidate = Candidate { address: symbol.address(), name: name.to_owned(), rank };
+            if is_text {
+                text.push(candidate);
+            } else {
+                limits.push(symbol.address().saturating_add(symbol.size()));
+                data.push(candidate);
+            }
         }
-        Self::choose(Symbols { text, limits }).ok_or_else(|| SymbolsError::Empty { path: path.to_owned() })
+        Self::choose(Symbols { text, data, limits }).ok_or_else(|| SymbolsError::Empty { path: path.to_owned() })
     }
 
     /// From the text that `nm -n` makes of a kernel; `path` is for errors.
@@ -148,24 +175,36 @@ impl SymbolTable {
         Self::choose(kallsyms::read(image)?)
     }
 
-    /// One symbol for each address, each ending where the next one starts or at the next limit.
     fn choose(symbols: Symbols) -> Option<Self> {
-        let Symbols { mut text, mut limits } = symbols;
-        text.sort_by(|a, b| (a.address, b.rank, &a.name).cmp(&(b.address, a.rank, &b.name)));
-        text.dedup_by_key(|candidate| candidate.address);
+        let Symbols { text, data, mut limits } = symbols;
         limits.sort_unstable();
-        let next: Vec<u64> = text.iter().skip(1).map(|candidate| candidate.address).chain([u64::MAX]).collect();
-        let entries: Vec<Entry> = text
-            .into_iter()
-            .zip(next)
-            .map(|(candidate, next)| {
-                let after = limits.partition_point(|&limit| limit <= candidate.address);
-                let end = limits.get(after).map_or(next, |&limit| limit.min(next));
-                Entry { start: candidate.address, end, name: candidate.name.into() }
-            })
-            .collect();
-        (!entries.is_empty()).then_some(Self { entries })
+        let entries = choose(text, &limits);
+        // Data end at functions too, where a text lies between them and their file does not say how long they are.
+        limits.extend(entries.iter().map(|entry| entry.start));
+        limits.sort_unstable();
+        let data = choose(data, &limits);
+        (!entries.is_empty()).then_some(Self { entries, data })
     }
+}
+
+/// The entry that holds `address`, and how far into it.
+fn find(entries: &[Entry], address: u64) -> Option<(&str, u64)> {
+    let after = entries.partition_point(|entry| entry.start <= address);
+    let entry = entries.get(after.checked_sub(1)?)?;
+    (address < entry.end).then(|| (&*entry.name, address - entry.start))
+}
+
+/// One symbol for each address, each ending where the next one starts or at the next limit; the limits are in order.
+fn choose(mut candidates: Vec<Candidate>, limits: &[u64]) -> Vec<Entry> {
+    candidates.sort_by(|a, b| (a.address, b.rank, &a.name).cmp(&(b.address, a.rank, &b.name)));
+    candidates.dedup_by_key(|candidate| candidate.address);
+    let next: Vec<u64> = candidates.iter().skip(1).map(|candidate| candidate.address).chain([u64::MAX]).collect();
+    let entry = |(candidate, next): (Candidate, u64)| {
+        let after = limits.partition_point(|&limit| limit <= candidate.address);
+        let end = limits.get(after).map_or(next, |&limit| limit.min(next));
+        Entry { start: candidate.address, end, name: candidate.name.into() }
+    };
+    candidates.into_iter().zip(next).map(entry).collect()
 }
 
 /// Labels that a Linux linker script puts behind text, where there is none.
@@ -181,18 +220,23 @@ fn classify(symbols: &mut Symbols, address: u64, kind: char, name: &str) {
         't' => 1,
         // An absolute or undefined symbol is no place in memory.
         'A' | 'a' | 'U' => return,
+        'D' | 'd' | 'B' | 'b' if is_plain_name(name) => {
+            let rank = u8::from(kind.is_ascii_uppercase());
+            symbols.data.push(Candidate { address, name: name.to_owned(), rank });
+            return symbols.limits.push(address);
+        }
         _ => return symbols.limits.push(address),
     };
     if TEXT_ENDS.contains(&name) {
         symbols.limits.push(address);
-    } else if is_function_name(name) {
+    } else if is_plain_name(name) {
         symbols.text.push(Candidate { address, name: name.to_owned(), rank });
     }
 }
 
 /// Leaves out the assembler's local labels, which Linux may prefix, and the mapping symbols that mark code and data
 /// (`$x`, `$d`; RISC-V ELF psABI).
-fn is_function_name(name: &str) -> bool {
+fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('$') && !name.contains(".L")
 }
 
@@ -251,6 +295,23 @@ ffffffff80000300 t in_init_text
     }
 
     #[test]
+    fn an_address_belongs_to_the_object_before_it_where_linux_was_linked_and_where_it_lies() {
+        let symbols = map(MAP).expect("symbols");
+        for (offset, expected) in [
+            (0x44, None),
+            (0x100, None),
+            (0x1ff, None),
+            (0x200, Some(("data", 0))),
+            (0x2ff, Some(("data", 0xff))),
+            (0x300, None),
+        ] {
+            assert_eq!(symbols.lookup_data(LINUX_LINK_ADDRESS + offset), expected, "{offset:#x}");
+            assert_eq!(symbols.lookup_physical_data(0x8020_0000 + offset), expected, "{offset:#x}");
+        }
+        assert_eq!(symbols.lookup_physical_data(0x200), None);
+    }
+
+    #[test]
     fn the_order_of_the_file_does_not_matter() {
         let mut lines: Vec<&str> = MAP.lines().collect();
         let symbols = map(MAP).expect("symbols");
@@ -269,7 +330,8 @@ ffffffff80000300 t in_init_text
             table.extend([info, 0]);
             table.extend(section.to_le_bytes());
             table.extend(address.to_le_bytes());
-            table.extend(0u64.to_le_bytes());
+            let size_bytes: u64 = if info & 15 == OBJECT { 8 } else { 0 };
+            table.extend(size_bytes.to_le_bytes());
             names.extend(name.as_bytes());
             names.push(0);
         }
@@ -325,7 +387,8 @@ ffffffff80000300 t in_init_text
             ("only_a_label", 0x8000_0080, LABEL, 1),
             ("end_of_text", 0x8000_0100, GLOBAL | LABEL, 1),
             ("data", 0x8000_0100, GLOBAL | OBJECT, 2),
-            ("label_in_data", 0x8000_0108, GLOBAL | LABEL, 2),
+            ("label_in_data", 0x8000_0104, GLOBAL | LABEL, 2),
+            ("end_of_data", 0x8000_0110, GLOBAL | OBJECT, 2),
             ("elsewhere", 0x8000_0090, GLOBAL | LABEL, 0),
         ]);
         let symbols = SymbolTable::from_elf(&file, Path::new("vmlinux")).expect("symbols");
@@ -341,6 +404,17 @@ ffffffff80000300 t in_init_text
             assert_eq!(symbols.lookup(address), expected, "{address:#x}");
         }
         assert_eq!(symbols.len(), 4);
+        for (address, expected) in [
+            (0x8000_0030, None),
+            (0x8000_00ff, None),
+            (0x8000_0100, Some(("data", 0))),
+            (0x8000_0107, Some(("data", 7))),
+            (0x8000_0108, None),
+            (0x8000_0110, None),
+        ] {
+            assert_eq!(symbols.lookup_data(address), expected, "{address:#x}");
+            assert_eq!(symbols.lookup_physical_data(address), expected, "{address:#x}");
+        }
     }
 
     #[test]
@@ -401,7 +475,7 @@ ffffffff80000300 t in_init_text
                 .enumerate()
                 .map(|(index, &address)| Candidate { address, name: format!("f{index}"), rank: 0 })
                 .collect();
-            let symbols = SymbolTable::choose(Symbols { text, limits: limits.clone() }).expect("symbols");
+            let symbols = SymbolTable::choose(Symbols { text, data: Vec::new(), limits: limits.clone() }).expect("symbols");
             let start = addresses.iter().copied().filter(|&address| address <= at).max();
             let cut = |start| limits.iter().any(|&limit| limit > start && limit <= at);
             let expected = start.filter(|&start| !cut(start)).map(|start| {

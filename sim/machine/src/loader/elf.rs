@@ -12,7 +12,7 @@ use crate::symbols::SymbolTable;
 
 /// Where a Linux kernel that is linked for physical address 0 goes: the place that its Image
 /// asks for.
-const LINUX_OFFSET_BYTES: u64 = 2 << 20;
+pub(crate) const LINUX_OFFSET_BYTES: u64 = 2 << 20;
 
 /// Start of the upper half of the address space, where kernels run.
 const UPPER_HALF: u64 = 1 << 63;

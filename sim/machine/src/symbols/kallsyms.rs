@@ -8,7 +8,7 @@
 //! found by what they look like: the tokens for the digits are the digits, and the parts must agree
 //! with each other to the byte. Older kernels order them otherwise and are not read.
 
-use super::{Symbols, classify};
+use super::{LINUX_LINK_ADDRESS, Symbols, classify};
 
 /// Tokens `0` to `9` as they stand in the token table.
 const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\0";
@@ -24,9 +24,6 @@ const NAMES_A_MARKER: usize = 256;
 
 /// A kernel has some hundred thousand symbols.
 const SYMBOLS_MAX: usize = 4 << 20;
-
-/// Address that the first byte of a RISC-V 64 Image is linked for (`KERNEL_LINK_ADDR`).
-const LINK_ADDRESS: u64 = 0xffff_ffff_8000_0000;
 
 /// Relocation that adds the load address (RISC-V ELF psABI).
 const R_RISCV_RELATIVE: u64 = 3;
@@ -158,7 +155,7 @@ fn name_at(image: &[u8], at: usize) -> Option<(usize, usize)> {
 fn base_address(image: &[u8], at: usize) -> Option<u64> {
     match u64_at(image, at)? {
         0 => {
-            let place = LINK_ADDRESS.checked_add(at as u64)?;
+            let place = LINUX_LINK_ADDRESS.checked_add(at as u64)?;
             let relocation = [place.to_le_bytes(), R_RISCV_RELATIVE.to_le_bytes()].concat();
             u64_at(image, find(image, &relocation)? + relocation.len())
         }
@@ -220,7 +217,7 @@ mod tests {
         }
         pad(&mut image);
         if relocated {
-            let place = LINK_ADDRESS + image.len() as u64;
+            let place = LINUX_LINK_ADDRESS + image.len() as u64;
             image.extend([0; 8]);
             image.extend([place, R_RISCV_RELATIVE, base].map(u64::to_le_bytes).concat());
         } else {
@@ -229,7 +226,7 @@ mod tests {
         image
     }
 
-    const BASE: u64 = LINK_ADDRESS + 0x1000;
+    const BASE: u64 = LINUX_LINK_ADDRESS + 0x1000;
 
     fn sample(count: u64) -> Vec<(u64, String)> {
         let mut symbols: Vec<(u64, String)> =
