@@ -129,6 +129,11 @@ impl Bus {
         }
     }
 
+    /// True when a device answers accesses of this address and size, if perhaps with a fault.
+    pub fn claims(&self, address: u64, size_bytes: u8) -> bool {
+        locate(address, size_bytes).is_ok()
+    }
+
     /// Writes the low `size_bytes` (1, 2, 4 or 8) of `value` at `address`. Faults as `read` does. A device
     /// that the write starts may read and write guest memory at once.
     pub fn write(

@@ -40,6 +40,8 @@ pub(crate) struct HartState {
     pub begin_cycle: u64,
     pub conflict_address: u64,
     pub winner_id: u64,
+    /// The status word of the transaction that committed last.
+    pub last_status: u64,
     pub pending: Option<Pending>,
 }
 
@@ -123,6 +125,7 @@ impl<C> Engine<C> {
         let transaction = self.transaction_mut(slot);
         transaction.hart = hart;
         transaction.suspended = false;
+        transaction.stalled = false;
         let begin_cycle = transaction.begin_cycle;
         let doom = transaction.doom.take();
         self.harts[hart].begin_cycle = begin_cycle;
@@ -143,11 +146,61 @@ impl<C> Engine<C> {
             id: self.transaction(slot).id,
             active: true,
             status: doom.status,
+            attempt_cycle: now,
             backoff_cycles: doom.backoff_cycles,
             lines: Vec::new(),
             restored: Vec::new(),
             overflowed_lines: 0,
         }
+    }
+
+    /// Pops the most recent frame of a hart's context and ends its transaction, if it has one, without a restart: its process
+    /// is gone. Returns the rollback.
+    ///
+    /// # Errors
+    /// [`ContextError::Empty`], [`ContextError::Active`].
+    pub fn drop_frame(
+        &mut self,
+        hart: usize,
+        now: u64,
+        memory: &mut impl Memory,
+    ) -> Result<Option<Loss>, ContextError> {
+        let state = &mut self.harts[hart];
+        if state.active.is_some() {
+            return Err(ContextError::Active);
+        }
+        let frame = state.frames.pop().ok_or(ContextError::Empty)?;
+        Ok(frame.transaction.map(|slot| {
+            let loss = self.lose(slot, Cause::None.status(0), now, memory);
+            self.remove(slot);
+            loss
+        }))
+    }
+
+    /// The active transaction of a hart stops backing off, or waiting, because of an interrupt.
+    pub fn set_stalled(&mut self, hart: usize) {
+        if let Some(slot) = self.harts[hart].active {
+            self.transaction_mut(slot).stalled = true;
+        }
+    }
+
+    /// A hart starts anew: its registers and its own context are as after a reset. Returns the rollbacks of what was
+    /// suspended there.
+    pub fn reset_hart(&mut self, hart: usize, now: u64, memory: &mut impl Memory) -> Vec<Loss> {
+        let mut losses = Vec::new();
+        // A hart that runs no transaction can always go back to its own context.
+        if self.switch_context(hart, 0).is_ok() {
+            while let Ok(dropped) = self.drop_frame(hart, now, memory) {
+                losses.extend(dropped);
+            }
+            self.harts[hart] = HartState::default();
+        }
+        losses
+    }
+
+    /// The status word of the transaction that committed last on a hart; 0 before the first.
+    pub fn last_status(&self, hart: usize) -> u64 {
+        self.harts[hart].last_status
     }
 
     /// Makes another context a hart's current one; 0 is the hart's own.

@@ -33,6 +33,9 @@ pub enum Ended {
         lines: Vec<Line>,
         /// How many of them had left the first-level cache.
         overflowed_lines: u64,
+        /// When the attempt that committed began.
+        attempt_cycle: u64,
+        id: u64,
     },
     /// The active transaction goes on, one less deep.
     Nested,
@@ -170,6 +173,7 @@ impl<C> Engine<C> {
             attempt_cycle: now,
             restarts: 0,
             waits: 0,
+            stalled: false,
             status: 0,
             karma_words: 0,
             size_words: 0,
@@ -205,17 +209,29 @@ impl<C> Engine<C> {
             return Ended::Nested;
         }
         self.harts[hart].active = None;
-        self.live -= 1;
-        let transaction = self.transactions[slot as usize].take().expect("a slot that is used names a transaction");
-        for line in &transaction.lines {
-            self.directory.remove(*line, slot);
-        }
+        let transaction = self.remove(slot);
+        self.harts[hart].last_status = transaction.status;
         let counters = &mut self.counters[hart];
         counters.committed += 1;
         counters.committed_cycles += now.saturating_sub(transaction.attempt_cycle);
         counters.committed_words += transaction.size_words;
         counters.size_words_max = counters.size_words_max.max(transaction.size_words);
-        Ended::Committed { lines: transaction.lines, overflowed_lines: transaction.overflowed.len() as u64 }
+        Ended::Committed {
+            overflowed_lines: transaction.overflowed.len() as u64,
+            attempt_cycle: transaction.attempt_cycle,
+            id: transaction.id,
+            lines: transaction.lines,
+        }
+    }
+
+    /// A transaction is over: nothing of it is left here.
+    pub(crate) fn remove(&mut self, slot: Slot) -> Transaction<C> {
+        self.live -= 1;
+        let transaction = self.transactions[slot as usize].take().expect("a slot that is used names a transaction");
+        for line in &transaction.lines {
+            self.directory.remove(*line, slot);
+        }
+        transaction
     }
 
     /// Restarts a hart's active transaction for a reason of its own; `None` when there is none.
@@ -313,6 +329,7 @@ impl<C> Engine<C> {
             id: transaction.id,
             suspended: transaction.suspended,
             doomed: transaction.doom.is_some(),
+            stalled: transaction.stalled,
             overflowed: !transaction.overflowed.is_empty(),
             depth: transaction.depth,
             status: transaction.doom.map_or(transaction.status, |doom| doom.status),

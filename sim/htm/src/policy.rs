@@ -61,7 +61,7 @@ impl Policy {
 
     /// The words that a request for `words` of a line stands for.
     #[inline]
-    pub(crate) fn span(&self, words: u8) -> u8 {
+    pub fn span(&self, words: u8) -> u8 {
         match self.granularity {
             Granularity::Word => words,
             Granularity::Line => 0xff,

@@ -68,6 +68,8 @@ pub struct Loss {
     pub active: bool,
     /// The status word of the restart.
     pub status: u64,
+    /// When the attempt that lost began.
+    pub attempt_cycle: u64,
     /// How long it backs off before it starts again.
     pub backoff_cycles: u64,
     /// The lines that its sets had.
@@ -295,7 +297,8 @@ impl<C> Engine<C> {
             self.directory.remove(*line, slot);
         }
         let (hart, active, size_words) = (transaction.hart, !transaction.suspended, transaction.size_words);
-        let lost_cycles = now.saturating_sub(transaction.attempt_cycle);
+        let attempt_cycle = transaction.attempt_cycle;
+        let lost_cycles = now.saturating_sub(attempt_cycle);
         let overflowed_lines = transaction.overflowed.len() as u64;
         transaction.undo.clear();
         transaction.reads.clear();
@@ -323,6 +326,6 @@ impl<C> Engine<C> {
         if active {
             state.backoff_cycles += backoff_cycles;
         }
-        Loss { hart, id, active, status, backoff_cycles, lines, restored, overflowed_lines }
+        Loss { hart, id, active, status, attempt_cycle, backoff_cycles, lines, restored, overflowed_lines }
     }
 }

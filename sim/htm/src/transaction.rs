@@ -47,6 +47,8 @@ pub(crate) struct Transaction<C> {
     pub attempt_cycle: u64,
     pub restarts: u32,
     pub waits: u32,
+    /// A trap interrupted its back-off or its wait.
+    pub stalled: bool,
     /// The status word of this attempt.
     pub status: u64,
     /// Words opened in earlier attempts.
@@ -88,6 +90,7 @@ pub struct Subject<'a, C> {
     pub id: u64,
     pub suspended: bool,
     pub doomed: bool,
+    pub stalled: bool,
     pub overflowed: bool,
     pub depth: u32,
     pub status: u64,

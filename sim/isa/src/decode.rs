@@ -4,6 +4,7 @@
 use crate::float;
 use crate::op::{Atomic, Kind, Op, SINK};
 use concord_abi::hint::Hint;
+use concord_abi::htm::{Control, OPCODE_CUSTOM_0, OPCODE_CUSTOM_1, OPCODE_CUSTOM_2, Width};
 
 /// The fields of an instruction word.
 #[derive(Clone, Copy)]
@@ -82,6 +83,23 @@ pub fn decode(instruction: u32, page_offset: u32, length_bytes: u32) -> Op {
             word.or_illegal(KINDS.get(word.funct3() as usize).copied(), word.i_imm())
         }
         0x07 => decode_float_load(word),
+        OPCODE_CUSTOM_0 => match Control::from_funct3(word.funct3()) {
+            // The registers that an instruction does not have, and the immediate, must be zero.
+            Some(control)
+                if word.i_imm() == 0
+                    && (control.has_destination() || word.rd() == 0)
+                    && (control.has_source() || word.rs1() == 0) =>
+            {
+                word.with(Kind::Transaction, word.0 as i32)
+            }
+            _ => word.illegal(),
+        },
+        OPCODE_CUSTOM_1 if word.funct7() == 0 && word.funct3() <= Width::Double as u32 => {
+            word.with(Kind::TransactionTest, word.0 as i32)
+        }
+        OPCODE_CUSTOM_2 if word.funct7() & 3 == 0 && word.funct3() <= Width::Double as u32 => {
+            word.with(Kind::TransactionCompareAndSwap, word.0 as i32)
+        }
         0x0f => match word.funct3() {
             0 => Op::bare(Kind::Fence, 0),
             1 => Op::bare(Kind::FenceInstruction, 0),

@@ -85,6 +85,13 @@ pub enum Kind {
     Csr,
     /// A hint to the machine; `imm` is its code.
     Hint,
+    // Xmetatm; `imm` is the instruction.
+    /// xbegin, xend, xrestart, xgettxid, xpush, xpop.
+    Transaction,
+    /// xtest
+    TransactionTest,
+    /// xcas
+    TransactionCompareAndSwap,
     // M.
     Multiply,
     MultiplyHigh,
@@ -250,6 +257,9 @@ impl Op {
                 | Kind::FenceAddressTranslation
                 | Kind::Csr
                 | Kind::Hint
+                | Kind::Transaction
+                | Kind::TransactionTest
+                | Kind::TransactionCompareAndSwap
         )
     }
 }

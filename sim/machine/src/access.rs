@@ -1,8 +1,8 @@
 //! Accesses that the line table did not answer: misses, devices, misaligned ones, and atomics.
 
+use crate::execute::Stop;
 use crate::machine::Machine;
 use concord_mem::fault::{Access, Fault, FaultKind};
-use concord_mem::line_table::{self, LineTable, access_tag};
 use concord_mem::ram::LINE_BYTES;
 use concord_mem::system::Place;
 
@@ -10,18 +10,17 @@ impl Machine {
     /// Loads `size_bytes` (1, 2, 4, 8) little-endian bytes, zero-extended.
     #[cold]
     #[inline(never)]
-    pub(crate) fn load_slowly(&mut self, hart: usize, address: u64, size_bytes: u64) -> Result<u64, Fault> {
+    pub(crate) fn load_slowly(&mut self, hart: usize, address: u64, size_bytes: u64) -> Result<u64, Stop> {
         if crosses_line(address, size_bytes) {
-            self.place_in_ram(hart, address, Access::Load)?;
-            self.place_in_ram(hart, second_line(address, size_bytes), Access::Load)?;
+            self.place_in_two_lines(hart, address, size_bytes, Access::Load)?;
             let mut value = 0;
             for index in 0..size_bytes {
                 value |= self.load_slowly(hart, address.wrapping_add(index), 1)? << (8 * index);
             }
             return Ok(value);
         }
-        match self.place(hart, address, Access::Load)? {
-            Place::Ram(physical) => Ok(self.memory.ram.read(physical, size_bytes)),
+        match self.place(hart, address, size_bytes, Access::Load)? {
+            Place::Ram(physical) => self.read_ram(hart, physical, size_bytes),
             Place::Device(physical) => self.device_read(hart, physical, size_bytes, address),
         }
     }
@@ -29,58 +28,69 @@ impl Machine {
     /// Stores the low `size_bytes` (1, 2, 4, 8) of `value`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn store_slowly(&mut self, hart: usize, address: u64, size_bytes: u64, value: u64) -> Result<(), Fault> {
+    pub(crate) fn store_slowly(&mut self, hart: usize, address: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
         if crosses_line(address, size_bytes) {
             // Both lines must be writable before a byte of either is written.
-            self.place_in_ram(hart, address, Access::Store)?;
-            self.place_in_ram(hart, second_line(address, size_bytes), Access::Store)?;
+            self.place_in_two_lines(hart, address, size_bytes, Access::Store)?;
             for index in 0..size_bytes {
                 self.store_slowly(hart, address.wrapping_add(index), 1, value >> (8 * index))?;
             }
             return Ok(());
         }
-        match self.place(hart, address, Access::Store)? {
-            Place::Ram(physical) => {
-                self.memory.ram.write(physical, size_bytes, value);
-                Ok(())
-            }
+        match self.place(hart, address, size_bytes, Access::Store)? {
+            Place::Ram(physical) => self.write_ram(hart, physical, size_bytes, value),
             Place::Device(physical) => self.device_write(hart, physical, size_bytes, value, address),
         }
     }
 
     /// Where an access inside one line goes.
     #[inline]
-    fn place(&mut self, hart: usize, address: u64, access: Access) -> Result<Place, Fault> {
-        if let Some(place) = self.supervisor_hit(hart, address, access) {
+    fn place(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Result<Place, Stop> {
+        if self.live {
+            return self.place_live(hart, address, size_bytes, access);
+        }
+        if let Some(place) = self.supervisor_hit(hart, address, size_bytes, access) {
             return Ok(place);
         }
         let place = self.memory.access(hart, address, access);
         self.drop_stale_code();
-        place
+        Ok(place?)
+    }
+
+    /// The two parts of an access that crosses a line: both are looked at before either is done.
+    fn place_in_two_lines(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Result<(), Stop> {
+        let second = second_line(address, size_bytes);
+        let second_bytes = address.wrapping_add(size_bytes).wrapping_sub(second);
+        let parts = [(address, size_bytes - second_bytes), (second, second_bytes)];
+        if self.live {
+            // An access that traps makes no transaction lose.
+            for (part, _) in parts {
+                self.locate(hart, part, access)?;
+            }
+        }
+        for (part, part_bytes) in parts {
+            self.place_in_ram(hart, part, part_bytes, access)?;
+        }
+        Ok(())
     }
 
     /// One part of an access that crosses a line. Devices take naturally aligned accesses only, and those cross none.
-    fn place_in_ram(&mut self, hart: usize, address: u64, access: Access) -> Result<(), Fault> {
-        match self.place(hart, address, access)? {
+    fn place_in_ram(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Result<(), Stop> {
+        match self.place(hart, address, size_bytes, access)? {
             Place::Ram(_) => Ok(()),
-            Place::Device(_) => Err(Fault { access, kind: FaultKind::Access, address }),
+            Place::Device(_) => Err(Fault { access, kind: FaultKind::Access, address }.into()),
         }
     }
 
     /// Supervisor mode on a user page that the line table holds (`sstatus.SUM`): a hit like any other, only that the
     /// interpreter's one compare asks for the hart's own mode.
     #[inline]
-    fn supervisor_hit(&mut self, hart: usize, address: u64, access: Access) -> Option<Place> {
-        let timed = self.memory.is_timed();
-        let core = self.memory.core(hart);
-        if core.context.user || !core.context.supervisor_user_memory {
+    fn supervisor_hit(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Option<Place> {
+        let context = &self.memory.core(hart).context;
+        if context.user || !context.supervisor_user_memory {
             return None;
         }
-        let entry = core.lines.entry(LineTable::slot(timed, address));
-        let tag = access_tag(timed, address, 1, line_table::USER);
-        let found = if access == Access::Store { entry.write_tag } else { entry.read_tag };
-        let shift = line_table::shift(timed);
-        (found == tag).then(|| Place::Ram(entry.line << shift | address & ((1 << shift) - 1)))
+        self.table_hit(hart, address, size_bytes, access)
     }
 
     /// Runs one atomic read-modify-write; `update` gets the old value and gives the new one. Returns the old value.
@@ -91,25 +101,25 @@ impl Machine {
         address: u64,
         size_bytes: u64,
         update: impl FnOnce(u64) -> u64,
-    ) -> Result<u64, Fault> {
-        match self.place(hart, address, Access::Store)? {
+    ) -> Result<u64, Stop> {
+        match self.place(hart, address, size_bytes, Access::Store)? {
             Place::Ram(physical) => {
-                let old = self.memory.ram.read(physical, size_bytes);
-                self.memory.ram.write(physical, size_bytes, update(old));
+                let old = self.read_ram(hart, physical, size_bytes)?;
+                self.write_ram(hart, physical, size_bytes, update(old))?;
                 Ok(old)
             }
-            Place::Device(_) => Err(Fault { access: Access::Store, kind: FaultKind::Access, address }),
+            Place::Device(_) => Err(Fault { access: Access::Store, kind: FaultKind::Access, address }.into()),
         }
     }
 
     /// Load-reserved (unprivileged specification, "Zalrsc"). The reservation set is the line.
-    pub(crate) fn load_reserved(&mut self, hart: usize, address: u64, size_bytes: u64) -> Result<u64, Fault> {
-        match self.place(hart, address, Access::Load)? {
+    pub(crate) fn load_reserved(&mut self, hart: usize, address: u64, size_bytes: u64) -> Result<u64, Stop> {
+        match self.place(hart, address, size_bytes, Access::Load)? {
             Place::Ram(physical) => {
                 self.memory.core(hart).reservation = Some(concord_mem::cache::line_of(physical));
-                Ok(self.memory.ram.read(physical, size_bytes))
+                self.read_ram(hart, physical, size_bytes)
             }
-            Place::Device(_) => Err(Fault { access: Access::Load, kind: FaultKind::Access, address }),
+            Place::Device(_) => Err(Fault { access: Access::Load, kind: FaultKind::Access, address }.into()),
         }
     }
 
@@ -120,25 +130,31 @@ impl Machine {
         address: u64,
         size_bytes: u64,
         value: u64,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, Stop> {
         // Taken before the access: bringing the line in must not count as somebody else's store.
         let reservation = self.memory.core(hart).reservation.take();
         if reservation.is_none() {
             return Ok(false);
         }
-        match self.place(hart, address, Access::Store)? {
+        let place = self.place(hart, address, size_bytes, Access::Store);
+        if let Err(Stop::Wait { .. }) = place {
+            // The same instruction comes again.
+            self.memory.core(hart).reservation = reservation;
+        }
+        match place? {
             Place::Ram(physical) => {
                 let holds = reservation == Some(concord_mem::cache::line_of(physical));
                 if holds {
-                    self.memory.ram.write(physical, size_bytes, value);
+                    self.write_ram(hart, physical, size_bytes, value)?;
                 }
                 Ok(holds)
             }
-            Place::Device(_) => Err(Fault { access: Access::Store, kind: FaultKind::Access, address }),
+            Place::Device(_) => Err(Fault { access: Access::Store, kind: FaultKind::Access, address }.into()),
         }
     }
 
-    fn device_read(&mut self, hart: usize, physical: u64, size_bytes: u64, address: u64) -> Result<u64, Fault> {
+    fn device_read(&mut self, hart: usize, physical: u64, size_bytes: u64, address: u64) -> Result<u64, Stop> {
+        self.cancel_device_access(hart, physical, size_bytes)?;
         let now = self.now(hart);
         let value = self.bus.read(physical, size_bytes as u8, now).map_err(|_| Fault {
             access: Access::Load,
@@ -156,19 +172,29 @@ impl Machine {
         size_bytes: u64,
         value: u64,
         address: u64,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Stop> {
+        self.cancel_device_access(hart, physical, size_bytes)?;
         let now = self.now(hart);
-        self.bus.write(physical, size_bytes as u8, value, now, self.memory.ram.memory()).map_err(|_| Fault {
-            access: Access::Store,
-            kind: FaultKind::Access,
-            address,
-        })?;
-        self.after_device_access(hart);
-        Ok(())
+        self.with_committed_memory(|machine| {
+            let memory = machine.memory.ram.memory();
+            machine.bus.write(physical, size_bytes as u8, value, now, memory).map_err(|_| Fault {
+                access: Access::Store,
+                kind: FaultKind::Access,
+                address,
+            })?;
+            machine.after_device_access(hart);
+            Ok(())
+        })
+    }
+
+    /// A transaction cannot take a device access back, so it does not make one.
+    fn cancel_device_access(&self, hart: usize, physical: u64, size_bytes: u64) -> Result<(), Stop> {
+        let is_cancelled = self.transactions.is_active(hart) && self.bus.claims(physical, size_bytes as u8);
+        if is_cancelled { Err(Stop::Irrevocable) } else { Ok(()) }
     }
 
     /// The hart's clock in the middle of a run of ops, at the op that accesses memory.
-    fn now(&mut self, hart: usize) -> u64 {
+    pub(crate) fn now(&mut self, hart: usize) -> u64 {
         self.harts[hart].cycle + self.memory.core(hart).stall_cycles + self.run_progress
     }
 }

@@ -55,9 +55,9 @@ impl Machine {
     }
 
     /// Reads a CSR as an instruction of this hart would.
-    pub(crate) fn read_csr(&self, hart: usize, csr: u32) -> Result<u64, IllegalCsr> {
+    pub(crate) fn read_csr(&self, index: usize, csr: u32) -> Result<u64, IllegalCsr> {
         let cycles_per_tick = self.cycles_per_tick;
-        let hart = &self.harts[hart];
+        let hart = &self.harts[index];
         let supervisor = hart.privilege == Privilege::Supervisor;
         if csr >> 8 & 3 > u32::from(supervisor) {
             return Err(IllegalCsr);
@@ -90,7 +90,7 @@ impl Machine {
             CYCLE => hart.cycle,
             TIME => hart.cycle / cycles_per_tick,
             INSTRET => hart.instructions,
-            _ => return Err(IllegalCsr),
+            _ => return self.read_transaction_csr(index, csr),
         })
     }
 
@@ -124,7 +124,7 @@ impl Machine {
                     hart.satp = value & !(0xffff << 44);
                 }
             }
-            _ => return Err(IllegalCsr),
+            _ => return self.write_transaction_csr(index, csr, value),
         }
         self.update_context(index);
         Ok(())

@@ -108,7 +108,12 @@ impl Machine {
         let (count, goes_on, next) = cut.extent();
         let before = self.harts[hart].instructions;
         let first = cut.first();
-        self.run::<TIMED>(hart, &raw mut cut, first);
+        let lines = self.lines::<TIMED>(hart);
+        if self.transactions.is_active(hart) {
+            self.run::<TIMED, TIMED>(hart, &raw mut cut, first, lines);
+        } else {
+            self.run::<TIMED, false>(hart, &raw mut cut, first, lines);
+        }
         let state = &self.harts[hart];
         let fell_through = state.instructions - before == count && state.pc == pc - u64::from(offset) + u64::from(next);
         goes_on && fell_through && next < line_end(offset)

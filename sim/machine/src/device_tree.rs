@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use concord_abi::htm;
 use vm_fdt::{FdtWriter, FdtWriterNode};
 
 use crate::board::{Board, LevelBoard};
@@ -20,8 +21,23 @@ use crate::loader::MEMORY_BASE;
 /// Svvptc holds because the translation look-aside buffer never caches an invalid entry. Neither
 /// Svade nor Svadu is listed, as the guest cannot choose between the two. Zihpm is absent: the
 /// machine counts only cycles and instructions.
-pub const EXTENSIONS: &[&str] =
-    &["i", "m", "a", "f", "d", "c", "zicntr", "zicsr", "zifencei", "zba", "zbb", "zbs", "sstc", "svvptc"];
+pub const EXTENSIONS: &[&str] = &[
+    "i",
+    "m",
+    "a",
+    "f",
+    "d",
+    "c",
+    "zicntr",
+    "zicsr",
+    "zifencei",
+    "zba",
+    "zbb",
+    "zbs",
+    "sstc",
+    "svvptc",
+    htm::EXTENSION,
+];
 
 /// Slots of the virtio-mmio window that the machine has.
 pub const VIRTIO_SLOTS_MAX: usize = 8;

@@ -10,12 +10,13 @@ use crate::code::CodePage;
 use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, Privilege, SSTATUS_FS};
 use crate::machine::{End, Machine};
 use concord_abi::exit::Exit;
+use concord_htm::WORD_SHIFT;
 use concord_isa::float;
 use concord_isa::integer::*;
 use concord_isa::op::{Atomic, Kind, Op};
 use concord_mem::cache::line_of;
-use concord_mem::fault::Fault;
-use concord_mem::line_table::{self, ENTRIES, access_tag};
+use concord_mem::fault::{Access, Fault};
+use concord_mem::line_table::{self, ENTRIES, Entry, access_tag};
 use concord_mem::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT};
 
 /// How a run was left.
@@ -32,6 +33,16 @@ pub(crate) enum Stop {
     Trap { cause: u64, value: u64 },
     /// The op is one that the machine carries out between runs.
     System,
+    /// The hart's transaction lost; the loss is in [`Machine::own_loss`].
+    Lost,
+    /// A transaction is in the way, and the op is to be tried again after so long.
+    Wait { cycles: u64 },
+    /// A compare-and-swap is not to be done now.
+    Refused,
+    /// A transaction cannot do this.
+    Irrevocable,
+    /// The run is over.
+    Ended,
 }
 
 impl From<Fault> for Stop {
@@ -52,9 +63,26 @@ impl Machine {
     pub(crate) fn run_turn<const TIMED: bool>(&mut self, hart: usize) {
         while self.harts[hart].cycle < self.harts[hart].limit {
             if let Some(page) = self.code_page(hart) {
-                self.run_page::<TIMED>(hart, page);
+                let lines = self.lines::<TIMED>(hart);
+                if self.live && self.transactions.is_active(hart) {
+                    // Where the line table answers for lines, it also knows the words of the transaction's sets; elsewhere every
+                    // access asks for them.
+                    self.run_page::<TIMED, TIMED>(hart, page, lines);
+                } else {
+                    self.run_page::<TIMED, false>(hart, page, lines);
+                }
             }
         }
+    }
+
+    /// The line table that answers a hart's accesses: its own, or one that holds nothing where every access is to be seen. The
+    /// functional gear's own answers for whole pages, which is too much while a transaction lives.
+    #[inline]
+    pub(crate) fn lines<const TIMED: bool>(&mut self, hart: usize) -> *mut Entry {
+        if self.live && (!TIMED || self.checker.is_some()) {
+            return self.memory.empty_lines().as_mut_ptr();
+        }
+        self.memory.core(hart).lines.as_mut_ptr()
     }
 
     /// The decoded page that the program counter points into, or `None` after a trap was raised.
@@ -76,6 +104,9 @@ impl Machine {
     fn find_code_page(&mut self, hart: usize, pc: u64, tag: u64) -> Option<*mut CodePage> {
         let mut slot = self.memory.core(hart).fetch_translations.slot(pc);
         if self.memory.core(hart).fetch_translations.entry(slot).tag != tag {
+            if self.live {
+                self.resolve_walk(hart, pc, Access::Fetch);
+            }
             let translated = self.memory.translate_fetch(hart, pc);
             self.drop_stale_code();
             self.charge_stalls(hart);
@@ -104,7 +135,7 @@ impl Machine {
         }
     }
 
-    fn charge_stalls(&mut self, hart: usize) {
+    pub(crate) fn charge_stalls(&mut self, hart: usize) {
         let stalls = std::mem::take(&mut self.memory.core(hart).stall_cycles);
         self.harts[hart].cycle += stalls;
     }
@@ -128,7 +159,12 @@ impl Machine {
     }
 
     /// Runs from `hart.pc`, which lies in `page`, until the page is left or the turn ends.
-    pub(crate) fn run_page<const TIMED: bool>(&mut self, hart: usize, page: *mut CodePage) {
+    pub(crate) fn run_page<const TIMED: bool, const TRANSACTION: bool>(
+        &mut self,
+        hart: usize,
+        page: *mut CodePage,
+        lines: *mut Entry,
+    ) {
         let mut offset = self.harts[hart].pc as u32 & (PAGE_BYTES as u32 - 1);
         loop {
             // SAFETY: `code_page` returned the pointer; pages are boxed and never freed. The reference ends with this line.
@@ -138,7 +174,7 @@ impl Machine {
                 Some(first) => first,
                 None => self.decode_run(page, offset),
             };
-            match self.run::<TIMED>(hart, page, first) {
+            match self.run::<TIMED, TRANSACTION>(hart, page, first, lines) {
                 Some(next) => offset = next,
                 None => return,
             }
@@ -148,9 +184,15 @@ impl Machine {
     /// Executes the run of `page` that begins at `first` and brings the hart's clock and program counter up to date.
     /// Returns the page offset to go on at, where that is in the same page and the turn is not over.
     #[inline(always)]
-    pub(crate) fn run<const TIMED: bool>(&mut self, hart: usize, page: *mut CodePage, first: *const Op) -> Option<u32> {
+    pub(crate) fn run<const TIMED: bool, const TRANSACTION: bool>(
+        &mut self,
+        hart: usize,
+        page: *mut CodePage,
+        first: *const Op,
+        lines: *mut Entry,
+    ) -> Option<u32> {
         let page_address = self.harts[hart].pc & u64::MAX << PAGE_SHIFT;
-        let left = self.run_ops::<TIMED>(hart, first, page_address);
+        let left = self.run_ops::<TIMED, TRANSACTION>(hart, first, page_address, lines);
         let end = match &left {
             Left::Gone { end, .. } => *end,
             Left::Stopped { op, .. } => *op,
@@ -181,11 +223,16 @@ impl Machine {
 impl Machine {
     /// Executes ops from `first` on until one leaves the run.
     #[inline(always)]
-    fn run_ops<const TIMED: bool>(&mut self, hart: usize, first: *const Op, page_address: u64) -> Left {
+    fn run_ops<const TIMED: bool, const TRANSACTION: bool>(
+        &mut self,
+        hart: usize,
+        first: *const Op,
+        page_address: u64,
+        lines: *mut Entry,
+    ) -> Left {
         let x = self.harts[hart].x.as_mut_ptr();
         let core = self.memory.core(hart);
         let user = if core.context.user { line_table::USER } else { 0 };
-        let lines = core.lines.as_mut_ptr();
         let mut next = first;
         // SAFETY: for the whole loop: `next` stays inside its page's ops, because every run ends with an op that leaves it
         // (`Op::ends_run` or `Kind::Next`); register numbers are at most `op::SINK`, below the length of `x`; `lines` has
@@ -219,18 +266,26 @@ impl Machine {
                         }
                     };
                 }
+                // A transaction's access goes ahead where the word is in its sets already.
+                macro_rules! is_member {
+                    ($words:expr, $address:expr) => {
+                        !TRANSACTION || $words >> ($address >> WORD_SHIFT & 7) & 1 == 1
+                    };
+                }
                 macro_rules! load {
                     ($type:ty) => {{
                         const SIZE: u64 = size_of::<$type>() as u64;
                         let address = x!(op.rs1).wrapping_add(op.imm as i64 as u64);
                         let entry = &*lines.add((address >> line_table::shift(TIMED)) as usize & (ENTRIES - 1));
-                        if entry.read_tag == access_tag(TIMED, address, SIZE, user) {
+                        if entry.read_tag == access_tag(TIMED, address, SIZE, user)
+                            && is_member!(entry.readable_words, address)
+                        {
                             *(address.wrapping_add(entry.addend) as *const $type)
                         } else {
                             self.run_progress = here.offset_from(first) as u64;
                             match self.load_slowly(hart, address, SIZE) {
                                 Ok(value) => value as $type,
-                                Err(fault) => stop!(here, fault.into()),
+                                Err(stop) => stop!(here, stop),
                             }
                         }
                     }};
@@ -241,12 +296,14 @@ impl Machine {
                         let address = x!(op.rs1).wrapping_add(op.imm as i64 as u64);
                         let entry = &*lines.add((address >> line_table::shift(TIMED)) as usize & (ENTRIES - 1));
                         let value: u64 = $value;
-                        if entry.write_tag == access_tag(TIMED, address, SIZE, user) {
+                        if entry.write_tag == access_tag(TIMED, address, SIZE, user)
+                            && is_member!(entry.writable_words, address)
+                        {
                             *(address.wrapping_add(entry.addend) as *mut $type) = value as $type;
                         } else {
                             self.run_progress = here.offset_from(first) as u64;
-                            if let Err(fault) = self.store_slowly(hart, address, SIZE, value) {
-                                stop!(here, fault.into());
+                            if let Err(stop) = self.store_slowly(hart, address, SIZE, value) {
+                                stop!(here, stop);
                             }
                         }
                     }};
@@ -258,7 +315,9 @@ impl Machine {
                         let operand = x!(op.rs2);
                         let operation = Atomic::from_immediate(op.imm);
                         let entry = &*lines.add((address >> line_table::shift(TIMED)) as usize & (ENTRIES - 1));
-                        if entry.write_tag == access_tag(TIMED, address, SIZE, user) {
+                        if entry.write_tag == access_tag(TIMED, address, SIZE, user)
+                            && is_member!(entry.writable_words, address)
+                        {
                             let place = address.wrapping_add(entry.addend) as *mut $type;
                             let old = *place as u64;
                             *place = operation.$apply(old, operand) as $type;
@@ -266,9 +325,10 @@ impl Machine {
                         } else if address % SIZE != 0 {
                             stop!(here, Stop::Trap { cause: CAUSE_STORE_MISALIGNED, value: address });
                         } else {
+                            self.run_progress = here.offset_from(first) as u64;
                             match self.read_modify_write(hart, address, SIZE, |old| operation.$apply(old, operand)) {
                                 Ok(old) => old as $type,
-                                Err(fault) => stop!(here, fault.into()),
+                                Err(stop) => stop!(here, stop),
                             }
                         }
                     }};
@@ -280,9 +340,10 @@ impl Machine {
                         if address % SIZE != 0 {
                             stop!(here, Stop::Trap { cause: CAUSE_LOAD_MISALIGNED, value: address });
                         }
+                        self.run_progress = here.offset_from(first) as u64;
                         match self.load_reserved(hart, address, SIZE) {
                             Ok(value) => value as $type,
-                            Err(fault) => stop!(here, fault.into()),
+                            Err(stop) => stop!(here, stop),
                         }
                     }};
                 }
@@ -293,9 +354,10 @@ impl Machine {
                         if address % SIZE != 0 {
                             stop!(here, Stop::Trap { cause: CAUSE_STORE_MISALIGNED, value: address });
                         }
+                        self.run_progress = here.offset_from(first) as u64;
                         match self.store_conditional(hart, address, SIZE, x!(op.rs2)) {
                             Ok(stored) => set!(u64::from(!stored)),
-                            Err(fault) => stop!(here, fault.into()),
+                            Err(stop) => stop!(here, stop),
                         }
                     }};
                 }
@@ -476,7 +538,10 @@ impl Machine {
                     | Kind::WaitForInterrupt
                     | Kind::FenceAddressTranslation
                     | Kind::Csr
-                    | Kind::Hint => stop!(here, Stop::System),
+                    | Kind::Hint
+                    | Kind::Transaction
+                    | Kind::TransactionTest
+                    | Kind::TransactionCompareAndSwap => stop!(here, Stop::System),
                 }
             }
         }

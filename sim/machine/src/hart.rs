@@ -1,5 +1,6 @@
 //! One hart's architectural state (privileged specification, "Supervisor-Level ISA").
 
+use concord_abi::htm::{XENABLE_USER, XTRAP_PREVIOUS};
 use concord_mem::translation::{Context, MODE_BARE, MODE_SV39, MODE_SV48};
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,10 @@ pub enum Activity {
         address: u64,
         argument: u64,
     },
+    /// In a transaction that backs off or waits for another one, until this clock value or an interrupt.
+    BackingOff {
+        until: u64,
+    },
 }
 
 /// Cycles by what a hart did with them.
@@ -90,6 +95,12 @@ pub struct Hart {
     pub stval: u64,
     pub satp: u64,
     pub stimecmp: u64,
+    /// `xtrap` of Xmetatm: whether the last trap suspended a transaction.
+    pub xtrap: u64,
+    /// `xenable` of Xmetatm.
+    pub xenable: u64,
+    /// The translation caches hold what the walker made of page-table entries that the active transaction wrote.
+    pub translations_tainted: bool,
     /// fflags in bits 0 to 4, frm in bits 5 to 7.
     pub fcsr: u64,
     /// `sip.SSIP`.
@@ -124,6 +135,9 @@ impl Default for Hart {
             stval: 0,
             satp: 0,
             stimecmp: u64::MAX,
+            xtrap: 0,
+            xenable: 0,
+            translations_tainted: false,
             fcsr: 0,
             software_interrupt: false,
             external_interrupt: false,
@@ -145,6 +159,8 @@ impl Hart {
         self.sstatus = SSTATUS_FS;
         // Not specified, but what firmware hands over: a kernel without a PMU driver never sets it, and its vDSO reads time.
         self.scounteren = 7;
+        self.xtrap = 0;
+        self.xenable = 0;
         self.x[10] = hart as u64;
         self.x[11] = argument;
     }
@@ -163,6 +179,8 @@ impl Hart {
             && self.sstatus & !SSTATUS_WRITABLE == 0
             && self.sie & !INTERRUPTS == 0
             && self.fcsr >> 8 == 0
+            && self.xtrap & !XTRAP_PREVIOUS == 0
+            && self.xenable & !XENABLE_USER == 0
             && matches!(self.satp >> 60, MODE_BARE | MODE_SV39 | MODE_SV48)
             && self.cycle >> 63 == 0
             && self.accounted_cycle <= self.cycle
@@ -188,11 +206,21 @@ impl Hart {
     pub fn account(&mut self) {
         let cycles = self.cycle - self.accounted_cycle;
         self.accounted_cycle = self.cycle;
-        match (self.activity, self.privilege) {
-            (Activity::Running, Privilege::User) => self.modes.user_cycles += cycles,
-            (Activity::Running, Privilege::Supervisor) => self.modes.supervisor_cycles += cycles,
-            _ => self.modes.idle_cycles += cycles,
+        match (self.is_busy(), self.privilege) {
+            (true, Privilege::User) => self.modes.user_cycles += cycles,
+            (true, Privilege::Supervisor) => self.modes.supervisor_cycles += cycles,
+            (false, _) => self.modes.idle_cycles += cycles,
         }
+    }
+
+    /// True while the hart executes, or a transaction of its keeps it from executing.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.activity, Activity::Running | Activity::BackingOff { .. })
+    }
+
+    /// True when a pending interrupt that `sie` enables would be taken.
+    pub fn interrupts_are_on(&self) -> bool {
+        self.privilege == Privilege::User || self.sstatus & SSTATUS_SIE != 0
     }
 
     /// The interrupts that are pending, as in `sip`.
@@ -212,15 +240,20 @@ impl Hart {
         }
     }
 
-    /// When a sleeping hart wakes if nothing more happens to it: at `now` when an interrupt that it waits for is pending by then,
-    /// at its timer, or never.
+    /// When a hart that does not run goes on if nothing more happens to it: at `now` when an interrupt that it waits for is pending
+    /// by then, at its timer, at the end of its back-off, or never.
     pub fn wake_cycle(&self, now: u64, cycles_per_tick: u64) -> u64 {
-        if self.pending_interrupts(cycles_per_tick) & self.sie != 0 {
+        let interrupt = if self.pending_interrupts(cycles_per_tick) & self.sie != 0 {
             now.max(self.cycle)
         } else if self.sie & INTERRUPT_TIMER != 0 {
             self.timer_cycle(cycles_per_tick).max(self.cycle)
         } else {
             u64::MAX
+        };
+        match self.activity {
+            Activity::BackingOff { until } if self.interrupts_are_on() => until.min(interrupt),
+            Activity::BackingOff { until } => until,
+            _ => interrupt,
         }
     }
 }

@@ -24,6 +24,7 @@ pub mod symbols;
 mod system;
 pub mod timeline;
 mod trace;
+mod transaction;
 mod trap;
 
 pub use board::Board;

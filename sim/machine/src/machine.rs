@@ -15,9 +15,12 @@ use crate::loader;
 use crate::statistics::{SAMPLE_CYCLES, Statistics};
 use crate::symbols::SymbolTable;
 use crate::trace::Trace;
+use crate::transaction::Transactions;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
 use concord_dev::{Bus, Finish};
+use concord_htm::Loss;
+use concord_htm::check::Checker;
 use concord_mem::ram::{PAGE_BYTES, Ram};
 use concord_mem::system::MemorySystem;
 
@@ -70,6 +73,15 @@ pub struct Machine {
     pub(crate) trace: Trace,
     /// Ops of the present run before the one that accesses memory without the line table's help.
     pub(crate) run_progress: u64,
+    pub(crate) transactions: Transactions,
+    /// A transaction lives, or the isolation checker watches: accesses and walks that the line table does not answer are looked
+    /// at more closely.
+    pub(crate) live: bool,
+    /// The loss of the running hart's own transaction, until its present instruction is left.
+    pub(crate) own_loss: Option<Loss>,
+    pub(crate) checker: Option<Checker>,
+    /// What the checker found.
+    pub(crate) violation: Option<String>,
     pub(crate) debug: Debug,
 }
 
@@ -96,6 +108,9 @@ impl Machine {
         machine.memory.note_loaded(loaded.device_tree_address, tree.len() as u64);
         machine.symbols = loaded.symbols;
         machine.start_hart(0, loaded.entry, loaded.device_tree_address, 0);
+        if machine.configuration.check_isolation {
+            machine.watch_isolation();
+        }
         Ok(machine)
     }
 
@@ -124,6 +139,11 @@ impl Machine {
             end: None,
             trace: Trace::default(),
             run_progress: 0,
+            transactions: Transactions::new(harts, configuration.policy(), configuration.seed),
+            live: false,
+            own_loss: None,
+            checker: None,
+            violation: None,
             debug: Debug::default(),
             configuration,
         })
@@ -158,7 +178,7 @@ impl Machine {
 
     /// The cycles until the next turn or event when every hart sleeps; 0 while one runs.
     pub(crate) fn idle_gap_cycles(&self) -> u64 {
-        if self.harts.iter().any(|hart| hart.activity == Activity::Running) {
+        if self.harts.iter().any(Hart::is_busy) {
             return 0;
         }
         let latest = self.harts.iter().map(|hart| hart.cycle).max().unwrap_or(0);
@@ -196,8 +216,10 @@ impl Machine {
             if event == u64::MAX {
                 return false;
             }
-            self.bus.advance(event, self.memory.ram.memory());
-            self.after_devices(event);
+            self.with_committed_memory(|machine| {
+                machine.bus.advance(event, machine.memory.ram.memory());
+                machine.after_devices(event);
+            });
             return true;
         }
         self.begin_turn(hart, first, second, event, instructions_max);
@@ -220,6 +242,9 @@ impl Machine {
         self.instructions += self.harts[hart].instructions - before;
         if self.debug.has_broken_turn() {
             return;
+        }
+        if self.live {
+            self.note_evictions(None);
         }
         if !self.memory.is_timed() {
             // Nobody else ran since the reservation was made, and nobody may while it holds (see `sim/mem`).
@@ -248,7 +273,7 @@ impl Machine {
         let state = &mut self.harts[hart];
         let slept = now.saturating_sub(state.cycle);
         state.cycle += slept;
-        if state.activity != Activity::Running {
+        if !state.is_busy() {
             self.statistics.slept(hart, slept);
             self.account(hart);
         }
@@ -256,6 +281,12 @@ impl Machine {
         match state.activity {
             Activity::Running => {}
             Activity::Waiting => state.activity = Activity::Running,
+            Activity::BackingOff { until } => {
+                state.activity = Activity::Running;
+                if state.cycle < until {
+                    self.transactions.set_stalled(hart);
+                }
+            }
             Activity::Suspended { address, argument } => {
                 let sie = state.sie;
                 state.start(hart, address, argument);
@@ -286,7 +317,9 @@ impl Machine {
         self.next_turns[hart] = match state.activity {
             Activity::Running => state.cycle,
             Activity::Stopped => u64::MAX,
-            Activity::Waiting | Activity::Suspended { .. } => state.wake_cycle(now, self.cycles_per_tick),
+            Activity::Waiting | Activity::Suspended { .. } | Activity::BackingOff { .. } => {
+                state.wake_cycle(now, self.cycles_per_tick)
+            }
         };
     }
 
@@ -340,7 +373,9 @@ impl Machine {
 
     /// Devices did something at `now`: interrupt lines, memory and the end of the run may have changed.
     fn after_devices(&mut self, now: u64) {
-        for (address, length) in self.bus.dma_writes() {
+        let written: Vec<(u64, u64)> = self.bus.dma_writes().collect();
+        for (address, length) in written {
+            self.resolve_device_write(address, length, now);
             self.memory.note_device_write(address, length);
         }
         self.drop_stale_code();

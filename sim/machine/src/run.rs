@@ -192,6 +192,9 @@ impl<'a> Runner<'a> {
     /// The outcome, when the guest or a limit has ended the run.
     fn over(&mut self) -> Result<Option<Outcome>, MachineError> {
         if let Some(end) = self.machine.end {
+            if end.exit == Exit::IsolationViolated {
+                return Ok(Some(Outcome { end, message: self.machine.violation.clone() }));
+            }
             if let Some(panic) = self.machine.console.panic().map(str::to_owned) {
                 return Ok(Some(Outcome { end: End { exit: Exit::Panicked, ..end }, message: Some(panic) }));
             }

@@ -59,7 +59,7 @@ impl Machine {
                 None => return,
             },
             EXTENSION_SYSTEM_RESET if function == 0 => self.system_reset(hart, a[0], a[1]),
-            EXTENSION_DEBUG_CONSOLE => self.debug_console(function, &a),
+            EXTENSION_DEBUG_CONSOLE => self.with_committed_memory(|machine| machine.debug_console(hart, function, &a)),
             _ => Err(Failure::NotSupported),
         };
         let (error, value) = match answer {
@@ -68,6 +68,13 @@ impl Machine {
         };
         self.harts[hart].x[10] = error as u64;
         self.harts[hart].x[11] = value;
+    }
+
+    /// Calls that change nothing, which a transaction may make: those of the base extension, and the state of a hart.
+    pub(crate) fn is_query(&self, hart: usize) -> bool {
+        let x = &self.harts[hart].x;
+        let (extension, function) = (x[17], x[16]);
+        extension == EXTENSION_BASE || extension == EXTENSION_HART_STATE && function == 2
     }
 
     fn set_timer(&mut self, hart: usize, time: u64) {
@@ -146,7 +153,7 @@ impl Machine {
             }
             2 => Some(match target.map(|target| self.harts[target].activity) {
                 None => Err(Failure::InvalidParameter),
-                Some(Activity::Running | Activity::Waiting) => Ok(0),
+                Some(Activity::Running | Activity::Waiting | Activity::BackingOff { .. }) => Ok(0),
                 Some(Activity::Stopped) => Ok(1),
                 Some(Activity::Suspended { .. }) => Ok(4),
             }),
@@ -187,7 +194,7 @@ impl Machine {
         Ok(0)
     }
 
-    fn debug_console(&mut self, function: u64, a: &[u64; 8]) -> Answer {
+    fn debug_console(&mut self, hart: usize, function: u64, a: &[u64; 8]) -> Answer {
         match function {
             0 | 1 => {
                 let (length, address) = (a[0], a[1]);
@@ -208,6 +215,7 @@ impl Machine {
                     self.memory.ram.write(address + count, 1, u64::from(byte));
                     count += 1;
                 }
+                self.resolve_device_write(address, count, self.harts[hart].cycle);
                 self.memory.note_device_write(address, count);
                 self.drop_stale_code();
                 Ok(count)
@@ -228,6 +236,7 @@ impl Machine {
         self.statistics.slept(hart, stopped);
         self.account(hart);
         self.harts[hart].start(hart, address, argument);
+        self.reset_transactions(hart, now);
         self.update_context(hart);
         self.update_next_turn(hart, now);
     }

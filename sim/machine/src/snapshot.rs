@@ -12,6 +12,7 @@ use crate::machine::Machine;
 use crate::output::AtomicFile;
 use crate::statistics::Statistics;
 use crate::symbols::SymbolTable;
+use crate::transaction::Transactions;
 use concord_dev::{Bus, BusState};
 use concord_mem::ram::PAGE_BYTES;
 use concord_mem::system::SavedMemory;
@@ -20,7 +21,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"CONCORDS";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_BYTES: usize = MAGIC.len() + 4;
 /// RAM is mostly text, code and zeroes; higher levels cost far more time than they save space.
 const COMPRESSION_LEVEL: i32 = 1;
@@ -48,6 +49,7 @@ struct State {
     configuration: Configuration,
     harts: Vec<Hart>,
     memory: SavedMemory,
+    transactions: Transactions,
     bus: BusState,
     statistics: Statistics,
     console: Console,
@@ -65,6 +67,7 @@ impl Machine {
             configuration: self.configuration.clone(),
             harts: self.harts.clone(),
             memory: self.memory.save(),
+            transactions: self.transactions.clone(),
             bus: self.bus.save(),
             statistics: self.statistics.clone(),
             console: self.console.clone(),
@@ -144,6 +147,7 @@ impl Machine {
         machine.next_turns = state.next_turns;
         machine.external_interrupts = state.external_interrupts;
         machine.instructions = state.instructions;
+        machine.restore_transactions(state.transactions).map_err(SnapshotError::Content)?;
         machine.check_harts().map_err(SnapshotError::Content)?;
         Ok(machine)
     }
@@ -156,6 +160,7 @@ impl Machine {
                 Activity::Stopped => turn == u64::MAX,
                 Activity::Running => turn == hart.cycle,
                 Activity::Waiting | Activity::Suspended { .. } => turn >= hart.cycle,
+                Activity::BackingOff { until } => turn >= hart.cycle && until >= turn,
             };
             let lines_up = self.external_interrupts >> index & 1 == 1;
             if !hart.is_possible() {
@@ -204,7 +209,7 @@ impl Machine {
         let counters: Vec<_> = self.memory.cores().iter().map(|core| core.counters).collect();
         // From here on the saved disks name what their images hold; where the images lie is not part of the run.
         self.bus.disk_digests()?;
-        let state = (&self.harts, counters, self.bus.save(), self.instructions);
+        let state = (&self.harts, counters, self.bus.save(), self.instructions, &self.transactions);
         postcard::to_io(&state, &mut hasher).map_err(|error| MachineError::Digest(error.to_string()))?;
         for index in self.nonzero_pages() {
             hasher.update(&(index as u32).to_le_bytes());

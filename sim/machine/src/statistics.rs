@@ -1,6 +1,6 @@
 //! What a run counts beyond the harts' clocks: where the time went by program counter, and what locks cost.
 
-use crate::hart::{Activity, Hart, ModeCycles, Privilege};
+use crate::hart::{Hart, ModeCycles, Privilege};
 use crate::machine::Machine;
 use crate::trace::{Doing, Trace};
 use concord_abi::hint::Hint;
@@ -162,7 +162,7 @@ impl Machine {
         let now = self.latest_cycle();
         let modes = |hart: &Hart| {
             let mut hart = hart.clone();
-            if hart.activity != Activity::Running {
+            if !hart.is_busy() {
                 hart.cycle = now;
             }
             hart.account();

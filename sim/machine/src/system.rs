@@ -4,16 +4,17 @@ use crate::code::CodePage;
 use crate::execute::Stop;
 use crate::hart::{Activity, CAUSE_BREAKPOINT, CAUSE_ILLEGAL_INSTRUCTION, CAUSE_USER_CALL, Privilege};
 use crate::machine::Machine;
+use crate::transaction::Done;
 use concord_isa::compressed;
 use concord_isa::op::{Kind, Op};
-use concord_mem::fault::Fault;
+use concord_mem::fault::{Access, Fault};
 use concord_mem::ram::{PAGE_BYTES, PAGE_SHIFT};
 
 impl Machine {
     /// Carries out the op at `hart.pc` that stopped a run.
     pub(crate) fn finish_op<const TIMED: bool>(&mut self, hart: usize, op: Op, stop: Stop) {
-        if let Stop::Trap { cause, value } = stop {
-            return self.exception(hart, cause, value);
+        if !matches!(stop, Stop::System) {
+            return self.stopped(hart, stop);
         }
         if op.kind == Kind::Straddle {
             return match self.fetch_instruction(hart) {
@@ -26,6 +27,9 @@ impl Machine {
         let illegal =
             |machine: &mut Machine| machine.exception(hart, CAUSE_ILLEGAL_INSTRUCTION, u64::from(op.imm as u32));
         match op.kind {
+            Kind::EnvironmentCall if supervisor && self.transactions.is_active(hart) && !self.is_query(hart) => {
+                self.stopped(hart, Stop::Irrevocable);
+            }
             Kind::EnvironmentCall if supervisor => {
                 self.retire(hart, 4);
                 self.call_sbi(hart);
@@ -36,13 +40,26 @@ impl Machine {
                 let pc = self.harts[hart].pc;
                 self.exception(hart, CAUSE_BREAKPOINT, pc);
             }
+            Kind::SupervisorReturn if supervisor && self.harts[hart].xtrap != 0 => {
+                match self.return_to_transaction(hart) {
+                    Some(true) => {
+                        self.retire(hart, 4);
+                        self.supervisor_return(hart);
+                    }
+                    Some(false) => {}
+                    None => illegal(self),
+                }
+            }
             Kind::SupervisorReturn if supervisor => {
                 self.retire(hart, 4);
                 self.supervisor_return(hart);
             }
             Kind::WaitForInterrupt if supervisor => {
                 self.retire(hart, 4);
-                self.wait_for_interrupt(hart);
+                // In a transaction it would wait for what only its handlers see.
+                if !self.transactions.is_active(hart) {
+                    self.wait_for_interrupt(hart);
+                }
             }
             Kind::FenceAddressTranslation if supervisor => {
                 let address = (op.rs1 != 0).then(|| self.harts[hart].x[op.rs1 as usize]);
@@ -53,6 +70,9 @@ impl Machine {
                 self.memory.flush_fetch(hart);
                 self.retire(hart, 4);
             }
+            Kind::Csr if self.transactions.is_active(hart) && self.csr_is_irrevocable(hart, op.imm as u32) => {
+                self.stopped(hart, Stop::Irrevocable);
+            }
             Kind::Csr => match self.execute_csr(hart, op.imm as u32) {
                 Ok(()) => {
                     self.retire(hart, 4);
@@ -60,6 +80,20 @@ impl Machine {
                 }
                 Err(_) => illegal(self),
             },
+            Kind::Transaction | Kind::TransactionTest | Kind::TransactionCompareAndSwap => {
+                let done = match op.kind {
+                    Kind::Transaction => self.execute_control(hart, op),
+                    Kind::TransactionTest => self.execute_test(hart, op),
+                    _ => self.execute_compare_and_swap(hart, op),
+                };
+                match done {
+                    Done::Retired => self.retire(hart, 4),
+                    Done::Restarted => {}
+                    Done::Illegal => illegal(self),
+                    Done::Stopped(stop) => self.stopped(hart, stop),
+                }
+                self.charge_stalls(hart);
+            }
             Kind::Hint => {
                 self.retire(hart, 4);
                 let argument = self.harts[hart].x[op.rs1 as usize];
@@ -74,6 +108,31 @@ impl Machine {
                 self.exception(hart, CAUSE_ILLEGAL_INSTRUCTION, u64::from(bits));
             }
         }
+    }
+
+    /// An instruction did not complete. It uses up a cycle all the same, so that a hart that gets nowhere reaches its limits.
+    fn stopped(&mut self, hart: usize, stop: Stop) {
+        match stop {
+            Stop::Trap { cause, value } => return self.exception(hart, cause, value),
+            Stop::System | Stop::Refused | Stop::Ended => {}
+            Stop::Irrevocable => {
+                self.harts[hart].cycle += 1;
+                return self.cancel(hart);
+            }
+            Stop::Lost => {
+                self.harts[hart].cycle += 1;
+                if let Some(loss) = self.own_loss.take() {
+                    self.restart(hart, &loss);
+                    self.take_interrupt(hart);
+                }
+                return;
+            }
+            Stop::Wait { cycles } => {
+                self.account(hart);
+                self.back_off(hart, cycles);
+            }
+        }
+        self.harts[hart].cycle += 1;
     }
 
     /// An exception uses up a cycle, so that a hart whose trap handler cannot run still reaches its limits.
@@ -114,6 +173,9 @@ impl Machine {
         let tag = address >> PAGE_SHIFT << 1 | u64::from(self.memory.core(hart).context.user);
         let mut slot = self.memory.core(hart).fetch_translations.slot(address);
         if self.memory.core(hart).fetch_translations.entry(slot).tag != tag {
+            if self.live {
+                self.resolve_walk(hart, address, Access::Fetch);
+            }
             let translated = self.memory.translate_fetch(hart, address);
             self.drop_stale_code();
             slot = translated?;
@@ -132,6 +194,11 @@ impl Machine {
         // 0 is no instruction in any length, so it decodes to an illegal one.
         let mut page = CodePage::of_one(0, offset, expanded.unwrap_or(0), length_bytes);
         let first = page.first();
-        self.run::<TIMED>(hart, &raw mut page, first);
+        let lines = self.lines::<TIMED>(hart);
+        if self.transactions.is_active(hart) {
+            self.run::<TIMED, TIMED>(hart, &raw mut page, first, lines);
+        } else {
+            self.run::<TIMED, false>(hart, &raw mut page, first, lines);
+        }
     }
 }

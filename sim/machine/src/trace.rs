@@ -1,6 +1,6 @@
 //! What each hart was doing and when, kept only while somebody wants a timeline.
 
-use crate::hart::{Activity, Hart, Privilege};
+use crate::hart::{Hart, Privilege};
 use crate::machine::Event;
 use crate::output::OutputError;
 use crate::timeline::Timeline;
@@ -26,7 +26,6 @@ pub(crate) enum Doing {
         lock: u64,
     },
     /// One execution of a transaction, from its begin or restart on: committed where there is no cause.
-    #[allow(dead_code, reason = "whoever runs transactions makes it")]
     Attempt {
         cause: Option<Cause>,
     },
@@ -48,10 +47,10 @@ impl Trace {
     #[inline]
     pub fn account(&mut self, hart: usize, state: &Hart) {
         if self.enabled && state.cycle > state.accounted_cycle {
-            let what = match (state.activity, state.privilege) {
-                (Activity::Running, Privilege::User) => Doing::User,
-                (Activity::Running, Privilege::Supervisor) => Doing::Supervisor,
-                _ => Doing::Idle,
+            let what = match (state.is_busy(), state.privilege) {
+                (true, Privilege::User) => Doing::User,
+                (true, Privilege::Supervisor) => Doing::Supervisor,
+                (false, _) => Doing::Idle,
             };
             self.push(hart, what, state.accounted_cycle, state.cycle);
         }

@@ -9,6 +9,7 @@ impl Machine {
     /// Raises an exception at `hart.pc`, or takes an interrupt there (`cause` with its top bit set).
     pub(crate) fn trap(&mut self, hart: usize, cause: u64, value: u64) {
         self.account(hart);
+        self.suspend_for_trap(hart);
         let state = &mut self.harts[hart];
         state.scause = cause;
         state.stval = value;
@@ -39,8 +40,7 @@ impl Machine {
     pub(crate) fn take_interrupt(&mut self, hart: usize) {
         let state = &self.harts[hart];
         let pending = state.pending_interrupts(self.cycles_per_tick) & state.sie;
-        let enabled = state.privilege == Privilege::User || state.sstatus & SSTATUS_SIE != 0;
-        if pending == 0 || !enabled || state.activity != Activity::Running {
+        if pending == 0 || !state.interrupts_are_on() || state.activity != Activity::Running {
             return;
         }
         let number = if pending & INTERRUPT_EXTERNAL != 0 {

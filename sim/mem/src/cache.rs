@@ -31,8 +31,8 @@ pub type Line = u32;
 
 /// The physical line number, as the line table keeps it, of a line.
 #[inline]
-pub fn physical_line(line: Line) -> u64 {
-    u64::from(line) + (RAM_BASE >> LINE_SHIFT)
+pub fn physical_line(line: Line) -> u32 {
+    line + (RAM_BASE >> LINE_SHIFT) as u32
 }
 
 /// The line that holds a physical address inside RAM.
@@ -131,9 +131,9 @@ impl DataCache {
         self.ways[way].set_slot(slot);
     }
 
-    /// Puts `line` in the place of a victim, whose line-table entry goes too. Returns the way.
+    /// Puts `line` in the place of a victim that the line table does not hold. Returns the way, and the victim where there is one.
     #[inline]
-    pub fn fill(&mut self, line: Line, writable: bool, table: &mut LineTable) -> usize {
+    pub fn fill(&mut self, line: Line, writable: bool, table: &mut LineTable) -> (usize, Option<Line>) {
         let set = self.set_of(line);
         let first = set * self.geometry.ways;
         let ways = &mut self.ways[first..first + self.geometry.ways];
@@ -149,9 +149,9 @@ impl DataCache {
                     way.set_slot(usize::from(NO_SLOT));
                 }
                 None => {
-                    *way = DataWay::new(line, writable);
+                    let victim = std::mem::replace(way, DataWay::new(line, writable)).line();
                     self.hands[set] = hand;
-                    return first + index;
+                    return (first + index, (victim != NO_LINE).then_some(victim));
                 }
             }
         }
@@ -350,11 +350,12 @@ mod tests {
     fn a_line_in_use_gets_a_second_chance() {
         let mut cache = DataCache::new(GEOMETRY);
         let mut table = LineTable::default();
-        let way = cache.fill(0, false, &mut table);
+        let (way, _) = cache.fill(0, false, &mut table);
         cache.fill(2, false, &mut table);
         cache.set_slot(way, 7, &mut table);
-        *table.entry(7) = Entry { read_tag: 0, write_tag: INVALID, addend: 0, line: physical_line(0) };
-        cache.fill(4, false, &mut table);
+        let entry = table.entry(7);
+        *entry = Entry { read_tag: 0, write_tag: INVALID, line: physical_line(0), ..*entry };
+        assert_eq!(cache.fill(4, false, &mut table).1, Some(2));
         assert!(cache.find(0).is_some() && cache.find(2).is_none(), "0 was referenced, so 2 went");
         assert!(!table.holds(7, physical_line(0)), "the second chance took the reference");
         cache.fill(6, false, &mut table);

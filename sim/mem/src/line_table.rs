@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 pub const ENTRIES: usize = 512;
 /// A tag that matches no access: an access leaves bits 4 and 5 of its tag zero.
 pub const INVALID: u64 = u64::MAX;
+/// No line's number.
+pub const NO_LINE: u32 = u32::MAX;
 /// The tag bit of entries for pages that user mode may touch.
 pub const USER: u64 = 8;
 
@@ -29,10 +31,36 @@ pub struct Entry {
     #[serde(skip)]
     pub addend: u64,
     /// The physical line number (page number in the functional gear).
-    pub line: u64,
+    pub line: u32,
+    /// The words of the line that are in a set of the hart's active transaction: its loads of them may go ahead. A snapshot
+    /// does without: whoever knows the sets gives the answer again.
+    #[serde(skip)]
+    pub readable_words: u8,
+    /// The words that are in its write set: its stores to them may go ahead.
+    #[serde(skip)]
+    pub writable_words: u8,
 }
 
-const EMPTY: Entry = Entry { read_tag: INVALID, write_tag: INVALID, addend: 0, line: INVALID };
+const EMPTY: Entry =
+    Entry { read_tag: INVALID, write_tag: INVALID, addend: 0, line: NO_LINE, readable_words: 0, writable_words: 0 };
+
+/// What the hart that gets an entry may do through it, as far as transactions have a say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// Loads outside a transaction.
+    pub read: bool,
+    /// Stores outside a transaction.
+    pub write: bool,
+    /// See [`Entry::readable_words`].
+    pub readable_words: u8,
+    /// See [`Entry::writable_words`].
+    pub writable_words: u8,
+}
+
+impl Rights {
+    /// Where no transaction has a word of the line.
+    pub const ALL: Rights = Rights { read: true, write: true, readable_words: 0, writable_words: 0 };
+}
 
 /// The granularity of a gear: lines where caches are modelled, pages where they are not.
 #[inline]
@@ -78,7 +106,7 @@ impl LineTable {
 
     /// True when the entry in `slot` stands for this physical line.
     #[inline]
-    pub fn holds(&self, slot: usize, line: u64) -> bool {
+    pub fn holds(&self, slot: usize, line: u32) -> bool {
         self.entries[slot].line == line
     }
 
@@ -89,7 +117,7 @@ impl LineTable {
     #[inline]
     pub fn drop_slot(&mut self, slot: usize) {
         let entry = &mut self.entries[slot];
-        (entry.read_tag, entry.write_tag, entry.line) = (INVALID, INVALID, INVALID);
+        *entry = EMPTY;
     }
 
     /// Drops every entry of the virtual page that holds `address`.
@@ -106,9 +134,9 @@ impl LineTable {
     }
 
     /// Takes the right to store away from every entry of a physical page, and leaves the right to load.
-    pub fn revoke_writes_to_page(&mut self, timed: bool, physical_page: u64) {
+    pub fn revoke_writes_to_page(&mut self, timed: bool, physical_page: u32) {
         for entry in &mut self.entries {
-            if entry.line != INVALID && entry.line >> (PAGE_SHIFT - shift(timed)) == physical_page {
+            if entry.line != NO_LINE && entry.line >> (PAGE_SHIFT - shift(timed)) == physical_page {
                 entry.write_tag = INVALID;
             }
         }
@@ -135,7 +163,7 @@ mod tests {
         let mut table = LineTable::default();
         for (address, line) in [(0x5000, 1), (0x5fc0, 2), (0x6000, 3)] {
             let tag = access_tag(true, address, 1, USER);
-            *table.entry(LineTable::slot(true, address)) = Entry { read_tag: tag, write_tag: INVALID, addend: 0, line };
+            *table.entry(LineTable::slot(true, address)) = Entry { read_tag: tag, line, ..EMPTY };
         }
         table.drop_page(true, 0x5123);
         assert!(!table.holds(LineTable::slot(true, 0x5000), 1));

@@ -6,6 +6,7 @@
 mod saved;
 #[cfg(test)]
 mod tests;
+mod transactions;
 
 pub(crate) use saved::ensure;
 pub use saved::{SavedMemory, StateError};
@@ -13,7 +14,7 @@ pub use saved::{SavedMemory, StateError};
 use crate::cache::{DataCache, FetchCache, Geometry, Line, SecondCache, State, line_of};
 use crate::fault::{Access, Fault, FaultKind};
 use crate::holders::Holders;
-use crate::line_table::{self, Entry, INVALID, LineTable};
+use crate::line_table::{self, Entry, INVALID, LineTable, Rights};
 use crate::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT, RAM_BASE, Ram};
 use crate::translation::{
     ACCESSED, Context, DIRTY, EXECUTE, Leaf, MODE_BARE, READ, TranslationCache, USER_PAGE, WRITE, WalkerAccess, walk,
@@ -98,6 +99,10 @@ pub struct MemorySystem {
     perturbation: u64,
     /// Pages whose code was decoded and that were written to since.
     stale_code: Vec<u32>,
+    /// Lines that left a core's first-level data cache for want of room, while somebody wants to know.
+    evictions: Option<Vec<(usize, Line)>>,
+    /// See [`MemorySystem::empty_lines`].
+    empty: LineTable,
 }
 
 impl MemorySystem {
@@ -124,6 +129,8 @@ impl MemorySystem {
             // Neighbouring seeds begin far apart, and none at the generator's fixed point, zero.
             perturbation: (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c909).max(1),
             stale_code: Vec::new(),
+            evictions: None,
+            empty: LineTable::default(),
         }
     }
 
@@ -190,16 +197,28 @@ impl MemorySystem {
     /// `address` must be naturally aligned or the access must at least stay inside its line.
     #[inline(never)]
     pub fn access(&mut self, index: usize, address: u64, access: Access) -> Result<Place, Fault> {
-        let store = access == Access::Store;
-        let core = &self.cores[index];
-        let readable_by_execution = core.context.make_executable_readable;
-        let (physical, flags) = match core.find_translation(address, access) {
-            Some(found) => found,
-            None => self.translate_data(index, address, access)?,
-        };
+        let (physical, flags) = self.translate(index, address, access)?;
         if !self.ram.contains(physical, 1) {
             return Ok(Place::Device(physical));
         }
+        self.install(index, address, physical, flags, access, Rights::ALL);
+        Ok(Place::Ram(physical))
+    }
+
+    /// The physical address of an access, and the flags of its leaf.
+    #[inline]
+    pub fn translate(&mut self, index: usize, address: u64, access: Access) -> Result<(u64, u64), Fault> {
+        match self.cores[index].find_translation(address, access) {
+            Some(found) => Ok(found),
+            None => self.translate_data(index, address, access),
+        }
+    }
+
+    /// Charges an access to RAM that was translated, and enters its line into the line table with no more than `rights`.
+    #[inline]
+    pub fn install(&mut self, index: usize, address: u64, physical: u64, flags: u64, access: Access, rights: Rights) {
+        let store = access == Access::Store;
+        let readable_by_execution = self.cores[index].context.make_executable_readable;
         let page = ((physical - RAM_BASE) >> PAGE_SHIFT) as usize;
         if store {
             self.note_store(page);
@@ -216,16 +235,17 @@ impl MemorySystem {
         if writable {
             self.page_flags[page] |= PAGE_WRITE_MAPPED | PAGE_TOUCHED;
         }
+        let readable = flags & READ != 0 || readable_by_execution && flags & EXECUTE != 0;
         let user = if flags & USER_PAGE != 0 { line_table::USER } else { 0 };
         let tag = line_table::access_tag(timed, address, 1, user) & !7;
-        let readable = flags & READ != 0 || readable_by_execution && flags & EXECUTE != 0;
         *self.cores[index].lines.entry(slot) = Entry {
-            read_tag: if readable { tag } else { INVALID },
-            write_tag: if writable { tag } else { INVALID },
+            read_tag: if readable && rights.read { tag } else { INVALID },
+            write_tag: if writable && rights.write { tag } else { INVALID },
             addend: (self.ram.host_address(physical) as u64).wrapping_sub(address),
-            line: physical >> line_table::shift(timed),
+            line: (physical >> line_table::shift(timed)) as u32,
+            readable_words: rights.readable_words,
+            writable_words: rights.writable_words,
         };
-        Ok(Place::Ram(physical))
     }
 
     /// A page is about to be written to: code decoded from it is stale, and it may no longer be all zeroes.
@@ -249,7 +269,7 @@ impl MemorySystem {
         *flags |= PAGE_HAS_CODE;
         if *flags & PAGE_WRITE_MAPPED != 0 {
             *flags &= !PAGE_WRITE_MAPPED;
-            let physical_page = page as u64 + (RAM_BASE >> PAGE_SHIFT);
+            let physical_page = page as u32 + (RAM_BASE >> PAGE_SHIFT) as u32;
             for core in &mut self.cores {
                 core.lines.revoke_writes_to_page(self.timed, physical_page);
             }
@@ -272,7 +292,7 @@ impl MemorySystem {
     fn walk(&mut self, core: usize, address: u64, access: Access) -> Result<Leaf, Fault> {
         let context = self.cores[core].context;
         // A walk makes at most four reads and one write.
-        let mut walked = [WalkerAccess { address: 0, store: false }; 5];
+        let mut walked = [WalkerAccess { address: 0, store: false, bits: 0 }; 5];
         let mut count = 0;
         let found = walk(&self.ram, &context, address, access, |access| {
             walked[count] = access;
@@ -340,7 +360,7 @@ impl MemorySystem {
         }
         core.counters.data_misses += 1;
         core.charge(self.model.second_latency_cycles);
-        match core.second.access(line) {
+        let (way, victim) = match core.second.access(line) {
             // What most misses do, without asking anybody else.
             Some(State::Modified) => core.data.fill(line, true, &mut core.lines),
             Some(State::Exclusive | State::Shared) if !store => core.data.fill(line, false, &mut core.lines),
@@ -349,7 +369,11 @@ impl MemorySystem {
                 let core = &mut self.cores[index];
                 core.data.fill(line, state == State::Modified, &mut core.lines)
             }
+        };
+        if let (Some(evictions), Some(victim)) = (&mut self.evictions, victim) {
+            evictions.push((index, victim));
         }
+        way
     }
 
     /// Fetches a line of code that the first-level cache does not hold.
@@ -430,6 +454,9 @@ impl MemorySystem {
             holder.counters.writebacks += u64::from(modified);
             holder.drop_line(victim);
             self.holders.remove(victim, core);
+            if let Some(evictions) = &mut self.evictions {
+                evictions.push((core, victim));
+            }
         }
         self.holders.insert(line, core);
         state
@@ -522,7 +549,7 @@ impl Core {
     }
 
     #[inline]
-    fn charge(&mut self, cycles: u64) {
+    pub(crate) fn charge(&mut self, cycles: u64) {
         self.stall_cycles += cycles;
         self.counters.stall_cycles += cycles;
     }

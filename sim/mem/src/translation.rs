@@ -80,9 +80,11 @@ pub struct Leaf {
 pub struct WalkerAccess {
     pub address: u64,
     pub store: bool,
+    /// What a store sets.
+    pub bits: u64,
 }
 
-/// Walks the page table for `address`; the walker's own accesses go to `walked`.
+/// Walks the page table for `address` and sets the leaf's accessed and dirty bits; the walker's own accesses go to `walked`.
 pub fn walk(
     ram: &Ram,
     context: &Context,
@@ -90,6 +92,26 @@ pub fn walk(
     access: Access,
     mut walked: impl FnMut(WalkerAccess),
 ) -> Result<Leaf, FaultKind> {
+    let mut store_address = None;
+    let (leaf, entry) = find_leaf(ram, context, address, access, |step| {
+        store_address = step.store.then_some(step.address);
+        walked(step);
+    })?;
+    if let Some(store_address) = store_address {
+        ram.write(store_address, 8, entry);
+    }
+    Ok(leaf)
+}
+
+/// Walks the page table for `address` without writing to it. The accesses that a walk makes go to `walked`, in order; a store, of
+/// the leaf with its accessed and dirty bits as they must be, comes last. Returns the leaf and that entry.
+pub fn find_leaf(
+    ram: &Ram,
+    context: &Context,
+    address: u64,
+    access: Access,
+    mut walked: impl FnMut(WalkerAccess),
+) -> Result<(Leaf, u64), FaultKind> {
     let levels = if context.mode() == MODE_SV48 { 4 } else { 3 };
     let width = PAGE_SHIFT + 9 * levels;
     if ((address << (64 - width)) as i64 >> (64 - width)) as u64 != address {
@@ -102,7 +124,7 @@ pub fn walk(
         if !ram.contains(entry_address, 8) {
             return Err(FaultKind::Access);
         }
-        walked(WalkerAccess { address: entry_address, store: false });
+        walked(WalkerAccess { address: entry_address, store: false, bits: 0 });
         let entry = ram.read(entry_address, 8);
         // Bits 54 to 63 are reserved: Svnapot and Svpbmt are not implemented.
         if entry & VALID == 0 || entry & (READ | WRITE) == WRITE || entry >> 54 != 0 {
@@ -122,11 +144,10 @@ pub fn walk(
         }
         let wanted = entry | ACCESSED | if access == Access::Store { DIRTY } else { 0 };
         if wanted != entry {
-            walked(WalkerAccess { address: entry_address, store: true });
-            ram.write(entry_address, 8, wanted);
+            walked(WalkerAccess { address: entry_address, store: true, bits: wanted & !entry });
         }
         let page = physical | address & offset_mask & (u64::MAX << PAGE_SHIFT);
-        return Ok(Leaf { page, flags: wanted & 0xff, level: level as u8 });
+        return Ok((Leaf { page, flags: wanted & 0xff, level: level as u8 }, wanted));
     }
     Err(FaultKind::Page)
 }

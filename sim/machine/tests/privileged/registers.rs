@@ -60,7 +60,7 @@ fn writes_keep_what_is_legal() {
 fn csrs_that_do_not_exist_or_cannot_be_written_are_illegal() {
     let illegal = [
         csr(CSRRS, T1, 0x300, 0),
-        csr(CSRRS, T1, 0x5c0, 0),
+        csr(CSRRS, T1, 0x5d0, 0),
         csr(CSRRS, T1, 0x600, 0),
         csr(CSRRS, T1, 0xf14, 0),
         csr(CSRRS, T1, 0x015, 0),

@@ -1,6 +1,6 @@
 //! Line tables that come from a snapshot.
 
-use super::{EMPTY, ENTRIES, Entry, INVALID, LineTable, USER, shift};
+use super::{EMPTY, ENTRIES, Entry, INVALID, LineTable, NO_LINE, USER, shift};
 use crate::ram::Ram;
 use crate::system::ensure;
 
@@ -16,6 +16,9 @@ impl LineTable {
     /// Computes the host addresses of a table that was just read from a snapshot and checked.
     pub(crate) fn rebase(&mut self, timed: bool, ram: &Ram) {
         for (slot, entry) in self.entries.iter_mut().enumerate() {
+            if entry.is_withheld() {
+                continue;
+            }
             match (entry.virtual_address(timed, slot), entry.physical_address(timed)) {
                 (Some(address), Some(physical)) => {
                     entry.addend = (ram.host_address(physical) as u64).wrapping_sub(address);
@@ -27,6 +30,11 @@ impl LineTable {
 }
 
 impl Entry {
+    /// True when this entry keeps its line in use but answers for no access, because a transaction has words of the line.
+    pub(crate) fn is_withheld(&self) -> bool {
+        self.line != NO_LINE && self.read_tag == INVALID && self.write_tag == INVALID
+    }
+
     /// The virtual address of the line that this entry, found in `slot`, answers for; `None` when its tags name none, or
     /// one that does not belong there. Tags that passed this test match accesses inside that line only.
     pub(crate) fn virtual_address(&self, timed: bool, slot: usize) -> Option<u64> {
@@ -41,7 +49,6 @@ impl Entry {
 
     /// The physical address of the line; `None` for no line at all.
     pub(crate) fn physical_address(&self, timed: bool) -> Option<u64> {
-        let physical = self.line.wrapping_shl(shift(timed));
-        (physical >> shift(timed) == self.line).then_some(physical)
+        (self.line != NO_LINE).then_some(u64::from(self.line) << shift(timed))
     }
 }

@@ -4,7 +4,7 @@
 //! system could have come to by itself, as far as indices, host addresses and coherence go.
 
 use super::{Core, MemorySystem, Model, PAGE_HAS_CODE, PAGE_TOUCHED, PAGE_WRITE_MAPPED};
-use crate::line_table::INVALID;
+use crate::line_table::{INVALID, NO_LINE};
 use serde::{Deserialize, Serialize};
 
 /// Everything in a [`MemorySystem`] that a snapshot needs besides RAM.
@@ -135,13 +135,23 @@ impl MemorySystem {
 
     fn check_line_table(&self, state: &Core) -> Result<(), &'static str> {
         for (slot, entry) in state.lines.entries().iter().enumerate() {
-            if entry.line == INVALID {
+            if entry.line == NO_LINE {
                 continue;
+            }
+            let physical = entry.physical_address(self.timed).filter(|physical| self.ram.contains(*physical, 1));
+            let physical = physical.ok_or("an entry of the line table leads out of RAM")?;
+            if self.timed {
+                let way = state.data.find(crate::cache::line_of(physical));
+                let way = way.ok_or("the line table holds more than the first-level cache")?;
+                ensure(state.data.slot(way) == slot, "the first-level cache does not know a line's entry")?;
+                let writes = entry.write_tag != INVALID;
+                ensure(!writes || state.data.is_writable(way), "the line table writes a line that is not modified")?;
+                if entry.is_withheld() {
+                    continue;
+                }
             }
             let address =
                 entry.virtual_address(self.timed, slot).ok_or("an entry of the line table has impossible tags")?;
-            let physical = entry.physical_address(self.timed).filter(|physical| self.ram.contains(*physical, 1));
-            let physical = physical.ok_or("an entry of the line table leads out of RAM")?;
             if state.context.is_bare() {
                 ensure(address == physical, "an entry of the line table translates without translation")?;
             } else {
@@ -161,12 +171,6 @@ impl MemorySystem {
                 !writes || self.page_flags[page] & PAGE_TOUCHED != 0,
                 "a page can be written to and is not touched",
             )?;
-            if self.timed {
-                let way = state.data.find(crate::cache::line_of(physical));
-                let way = way.ok_or("the line table holds more than the first-level cache")?;
-                ensure(state.data.slot(way) == slot, "the first-level cache does not know a line's entry")?;
-                ensure(!writes || state.data.is_writable(way), "the line table writes a line that is not modified")?;
-            }
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::reference::{Mesi, Reference};
 use crate::cache::{Geometry, State, line_of, physical_line};
 use crate::fault::{Access, Fault};
-use crate::line_table::{self, INVALID, LineTable, access_tag};
+use crate::line_table::{self, LineTable, NO_LINE, access_tag};
 use crate::ram::{RAM_BASE, Ram};
 use crate::system::{MemorySystem, Model, Place};
 use crate::translation::Context;
@@ -168,7 +168,7 @@ impl Pair {
         let found = if access == Access::Store { entry.write_tag } else { entry.read_tag };
         if found == access_tag(timed, address, 8, user) {
             let shift = line_table::shift(timed);
-            let physical = entry.line << shift | address & ((1 << shift) - 1);
+            let physical = u64::from(entry.line) << shift | address & ((1 << shift) - 1);
             assert_eq!(address.wrapping_add(entry.addend), self.system.ram.host_address(physical) as u64);
             return Ok(physical);
         }
@@ -198,7 +198,7 @@ impl Pair {
         }
         let found = self.system.core(core).reservation.take();
         let expected = self.reference.cores[core].reservation.take();
-        assert_eq!(found.map(physical_line), expected, "the reservation of core {core}");
+        assert_eq!(found.map(|line| u64::from(physical_line(line))), expected, "the reservation of core {core}");
         if found.is_some() {
             self.access(core, address, true);
         }
@@ -291,7 +291,11 @@ impl Pair {
         self.check_holders();
         for (number, (core, expected)) in self.system.cores.iter().zip(&self.reference.cores).enumerate() {
             assert_eq!(core.counters, expected.counters, "counters of core {number}");
-            assert_eq!(core.reservation.map(physical_line), expected.reservation, "reservation of core {number}");
+            assert_eq!(
+                core.reservation.map(|line| u64::from(physical_line(line))),
+                expected.reservation,
+                "reservation of core {number}"
+            );
             let mut second: Vec<(u64, Mesi)> = expected.second.iter().flatten().copied().collect();
             second.sort_unstable_by_key(|entry| entry.0);
             let state = |line| match core.second.peek(line).expect("a cached line has a state") {
@@ -300,17 +304,17 @@ impl Pair {
                 State::Shared => Mesi::Shared,
             };
             let mut found: Vec<(u64, Mesi)> =
-                core.second.lines().map(|line| (physical_line(line), state(line))).collect();
+                core.second.lines().map(|line| (u64::from(physical_line(line)), state(line))).collect();
             found.sort_unstable_by_key(|entry| entry.0);
             assert_eq!(found, second, "second-level cache of core {number}");
             let mut first: Vec<u64> = expected.first.iter().flatten().flatten().copied().collect();
             first.sort_unstable();
-            let mut found: Vec<u64> = core.data.lines().map(|(line, _)| physical_line(line)).collect();
+            let mut found: Vec<u64> = core.data.lines().map(|(line, _)| u64::from(physical_line(line))).collect();
             found.sort_unstable();
             assert_eq!(found, first, "first-level cache of core {number}");
             if self.system.timed {
-                let live = core.lines.entries().iter().enumerate().filter(|(_, entry)| entry.line != INVALID);
-                let found: Vec<(u64, u64)> = live.map(|(slot, entry)| (slot as u64, entry.line)).collect();
+                let live = core.lines.entries().iter().enumerate().filter(|(_, entry)| entry.line != NO_LINE);
+                let found: Vec<(u64, u64)> = live.map(|(slot, entry)| (slot as u64, u64::from(entry.line))).collect();
                 let table: Vec<(u64, u64)> = expected.table.iter().map(|(slot, entry)| (*slot, entry.1)).collect();
                 assert_eq!(found, table, "line table of core {number}");
             }

@@ -2,7 +2,7 @@
 
 use crate::cache::Geometry;
 use crate::fault::Access;
-use crate::line_table::{Entry, INVALID};
+use crate::line_table::{Entry, NO_LINE};
 use crate::ram::{RAM_BASE, Ram};
 use crate::system::{MemorySystem, Model, SavedMemory, StateError};
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ fn a_state_of_another_board_is_refused() {
 }
 
 fn live_entry(system: &mut MemorySystem) -> &mut Entry {
-    let slot = system.cores[0].lines.entries().iter().position(|entry| entry.line != INVALID);
+    let slot = system.cores[0].lines.entries().iter().position(|entry| entry.line != NO_LINE);
     system.cores[0].lines.entry(slot.expect("core 0 has used lines"))
 }
 
@@ -75,7 +75,7 @@ fn live_entry(system: &mut MemorySystem) -> &mut Entry {
 #[test]
 fn each_broken_invariant_is_named() {
     let breaks: [(Damage, &str); 8] = [
-        (|system| live_entry(system).line = u64::MAX - 1, "an entry of the line table leads out of RAM"),
+        (|system| live_entry(system).line = NO_LINE - 1, "an entry of the line table leads out of RAM"),
         (|system| live_entry(system).read_tag |= 1, "an entry of the line table has impossible tags"),
         (
             |system| {

@@ -1,0 +1,338 @@
+//! Xmetatm on the machine: what joins the harts and the memory system to the engine of `sim/htm` (`docs/xmetatm.md`).
+//!
+//! A transaction begins in `instructions.rs`; each access that the line table does not answer comes through `access.rs`; here is
+//! what becomes of the losers, and of the machine around them.
+
+mod access;
+mod checking;
+mod instructions;
+mod registers;
+
+use crate::hart::{Activity, Privilege};
+use crate::machine::Machine;
+use crate::trace::Doing;
+use concord_abi::htm::{Cause, XTRAP_PREVIOUS};
+use concord_htm::{Ended, Engine, Loss, Memory, Party, Popped, Request, WORD_SHIFT, Word, word_mask};
+use concord_mem::cache::line_of;
+use concord_mem::line_table::Rights;
+use concord_mem::ram::{LINE_BYTES, LINE_SHIFT, Ram};
+pub(crate) use instructions::Done;
+use serde::{Deserialize, Serialize};
+
+pub(crate) type Transactions = Engine<Checkpoint>;
+
+/// What xbegin saves and a restart puts back, besides memory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Checkpoint {
+    x: [u64; 32],
+    f: [u64; 32],
+    /// Behind the xbegin.
+    pc: u64,
+    privilege: Privilege,
+    sstatus: u64,
+    sie: u64,
+    sscratch: u64,
+    sepc: u64,
+    scause: u64,
+    stval: u64,
+    fcsr: u64,
+    xtrap: u64,
+    /// The register that takes the status word.
+    destination: u8,
+}
+
+/// RAM as the undo log sees it.
+pub(crate) struct Words<'a>(pub &'a Ram);
+
+impl Memory for Words<'_> {
+    #[inline]
+    fn load(&self, word: Word) -> u64 {
+        self.0.read(word << WORD_SHIFT, 8)
+    }
+
+    #[inline]
+    fn store(&mut self, word: Word, value: u64) {
+        self.0.write(word << WORD_SHIFT, 8, value);
+    }
+}
+
+impl Machine {
+    fn checkpoint(&self, hart: usize, destination: u8) -> Checkpoint {
+        let state = &self.harts[hart];
+        Checkpoint {
+            x: state.x[..32].try_into().expect("a hart has 32 registers"),
+            f: state.f[..32].try_into().expect("a hart has 32 registers"),
+            pc: state.pc.wrapping_add(4),
+            privilege: state.privilege,
+            sstatus: state.sstatus,
+            sie: state.sie,
+            sscratch: state.sscratch,
+            sepc: state.sepc,
+            scause: state.scause,
+            stval: state.stval,
+            fcsr: state.fcsr,
+            xtrap: state.xtrap,
+            destination,
+        }
+    }
+
+    /// Brings up to date what follows from whether a transaction lives. To be called whenever one began, ended or came back.
+    pub(crate) fn update_live(&mut self) {
+        let lives = self.transactions.is_live();
+        self.live = lives || self.checker.is_some();
+        self.memory.set_noting_evictions(lives);
+    }
+
+    /// What a line's sets let the line table of a hart answer.
+    fn rights(&self, hart: usize, line: concord_htm::Line) -> Rights {
+        let masks = self.transactions.masks(hart, line);
+        Rights { read: masks.line_is_readable, write: masks.line_is_writable, readable_words: 0, writable_words: 0 }
+    }
+
+    /// A hart's transaction ended or was suspended: its line table answers for the lines of its sets what it may now.
+    fn release_lines(&mut self, hart: usize, lines: &[concord_htm::Line]) {
+        for line in lines {
+            let rights = self.rights(hart, *line);
+            self.memory.narrow(hart, line_of(line << LINE_SHIFT), rights);
+        }
+    }
+
+    /// Cycles that the timed gear charges and the functional one does not.
+    fn charge_transaction(&mut self, hart: usize, cycles: u64) {
+        if self.memory.is_timed() {
+            self.harts[hart].cycle += cycles;
+        }
+    }
+
+    /// Sees to the transactions that an access of `hart` made lose. That of the hart itself stays for the caller, which is in
+    /// the middle of an instruction.
+    fn settle(&mut self, hart: Option<usize>, losses: &mut Vec<Loss>) {
+        for loss in losses.drain(..) {
+            self.note_rollback(&loss);
+            if !loss.active {
+                continue;
+            }
+            if hart == Some(loss.hart) {
+                self.own_loss = Some(loss);
+            } else {
+                let loser = loss.hart;
+                self.restart(loser, &loss);
+                self.update_next_turn(loser, self.harts[loser].cycle);
+            }
+        }
+    }
+
+    /// A transaction's words are back in memory; nothing made from them may stay.
+    fn note_rollback(&mut self, loss: &Loss) {
+        self.trace_attempt(loss.hart, loss.attempt_cycle, Some(loss.status));
+        for word in &loss.restored {
+            self.memory.note_change(word << WORD_SHIFT);
+        }
+        self.drop_stale_code();
+        self.release_lines(loss.hart, &loss.lines);
+        self.check_rollback(loss);
+        if loss.active && self.harts[loss.hart].translations_tainted {
+            self.drop_tainted_translations(loss.hart);
+        }
+    }
+
+    /// Translations that the walker made from page-table entries of the hart's own transaction are nobody else's.
+    fn drop_tainted_translations(&mut self, hart: usize) {
+        if std::mem::take(&mut self.harts[hart].translations_tainted) {
+            self.memory.flush_translations(hart, None);
+        }
+    }
+
+    /// Puts a hart back behind the xbegin of its transaction, which lost and whose memory is rolled back already.
+    pub(crate) fn restart(&mut self, hart: usize, loss: &Loss) {
+        let costs = self.configuration.costs();
+        let cycles =
+            loss.restored.len() as u64 * costs.rollback_word_cycles + loss.overflowed_lines * costs.overflow_cycles;
+        self.charge_transaction(hart, cycles);
+        self.account(hart);
+        let Some(checkpoint) = self.transactions.checkpoint(hart) else { return };
+        let state = &mut self.harts[hart];
+        state.x[..32].copy_from_slice(&checkpoint.x);
+        state.f[..32].copy_from_slice(&checkpoint.f);
+        state.pc = checkpoint.pc;
+        state.privilege = checkpoint.privilege;
+        state.sstatus = checkpoint.sstatus;
+        state.sie = checkpoint.sie;
+        state.sscratch = checkpoint.sscratch;
+        state.sepc = checkpoint.sepc;
+        state.scause = checkpoint.scause;
+        state.stval = checkpoint.stval;
+        state.fcsr = checkpoint.fcsr;
+        state.xtrap = checkpoint.xtrap;
+        state.x[usize::from(checkpoint.destination)] = loss.status;
+        state.activity = Activity::Running;
+        self.memory.core(hart).reservation = None;
+        self.update_context(hart);
+        self.back_off(hart, loss.backoff_cycles);
+    }
+
+    /// The hart does nothing for so long, unless it is interrupted.
+    pub(crate) fn back_off(&mut self, hart: usize, cycles: u64) {
+        if cycles == 0 {
+            return;
+        }
+        let state = &mut self.harts[hart];
+        state.activity = Activity::BackingOff { until: state.cycle + cycles };
+        state.limit = 0;
+    }
+
+    /// A restart of the hart's own making, between two instructions.
+    pub(crate) fn restart_own(&mut self, hart: usize, status: u64) {
+        let now = self.harts[hart].cycle;
+        let mut words = Words(&self.memory.ram);
+        if let Some(loss) = self.transactions.restart(hart, status, now, &mut words) {
+            self.note_rollback(&loss);
+            self.restart(hart, &loss);
+            self.take_interrupt(hart);
+        }
+    }
+
+    /// The hart was about to do what cannot be rolled back.
+    pub(crate) fn cancel(&mut self, hart: usize) {
+        self.restart_own(hart, Cause::NeedExclusive.status(0));
+    }
+
+    /// A trap suspends the hart's active transaction.
+    pub(crate) fn suspend_for_trap(&mut self, hart: usize) {
+        if !self.transactions.is_active(hart) {
+            self.harts[hart].xtrap = 0;
+            return;
+        }
+        let now = self.harts[hart].cycle;
+        let (lines, loss) = self.transactions.trap(hart, now, &mut Words(&self.memory.ram));
+        self.harts[hart].xtrap = XTRAP_PREVIOUS;
+        self.suspended(hart, &lines);
+        if let Some(loss) = loss {
+            self.note_rollback(&loss);
+        }
+    }
+
+    /// What follows from a suspension, by a trap or by xpush.
+    fn suspended(&mut self, hart: usize, lines: &[concord_htm::Line]) {
+        self.release_lines(hart, lines);
+        self.drop_tainted_translations(hart);
+        self.update_live();
+    }
+
+    /// `sret` with `xtrap.PT`: the transaction that the trap suspended goes on. False where the instruction is illegal; otherwise
+    /// whether the return itself is still to be done.
+    pub(crate) fn return_to_transaction(&mut self, hart: usize) -> Option<bool> {
+        let now = self.harts[hart].cycle;
+        let popped = self.transactions.pop(hart, true, now).ok()?;
+        self.update_live();
+        Some(match popped {
+            Popped::Restarted(loss) => {
+                self.restart(hart, &loss);
+                self.take_interrupt(hart);
+                false
+            }
+            Popped::Resumed | Popped::Nothing => {
+                self.harts[hart].xtrap = 0;
+                true
+            }
+        })
+    }
+
+    /// A hart starts: its part of the extension is as after a reset.
+    pub(crate) fn reset_transactions(&mut self, hart: usize, now: u64) {
+        for loss in self.transactions.reset_hart(hart, now, &mut Words(&self.memory.ram)) {
+            self.note_rollback(&loss);
+        }
+        self.update_live();
+    }
+
+    /// What committed: the line table goes back to normal, and the costs are charged.
+    fn committed(&mut self, hart: usize, ended: &Ended) {
+        if let Ended::Committed { lines, overflowed_lines, attempt_cycle, .. } = ended {
+            self.trace_attempt(hart, *attempt_cycle, None);
+            let costs = self.configuration.costs();
+            self.release_lines(hart, lines);
+            self.harts[hart].translations_tainted = false;
+            self.charge_transaction(hart, costs.commit_cycles + overflowed_lines * costs.overflow_cycles);
+            self.update_live();
+        }
+    }
+
+    /// Lines that left first-level caches since the last look.
+    pub(crate) fn note_evictions(&mut self, hart: Option<usize>) {
+        let costs = self.configuration.costs();
+        let mut losses = Vec::new();
+        for (core, line) in self.memory.take_evictions() {
+            let now = self.harts[core].cycle;
+            let line = u64::from(concord_mem::cache::physical_line(line));
+            match self.transactions.evicted(core, line, now, &mut Words(&self.memory.ram)) {
+                concord_htm::Evicted::Nothing => {}
+                concord_htm::Evicted::Overflowed => self.charge_transaction(core, costs.overflow_cycles),
+                concord_htm::Evicted::Lost(loss) => losses.push(loss),
+            }
+        }
+        self.settle(hart, &mut losses);
+    }
+
+    /// Runs what lets devices look at memory: they see what is committed, and what they write wins.
+    pub(crate) fn with_committed_memory<R>(&mut self, act: impl FnOnce(&mut Machine) -> R) -> R {
+        if !self.transactions.has_written() {
+            return act(self);
+        }
+        self.transactions.take_out(&mut Words(&self.memory.ram));
+        let result = act(self);
+        self.transactions.put_in(&mut Words(&self.memory.ram));
+        result
+    }
+
+    /// A device wrote to a range of RAM: transactions with words of it in their sets lose.
+    pub(crate) fn resolve_device_write(&mut self, address: u64, length: u64, now: u64) {
+        if !self.transactions.is_live() || length == 0 || !self.memory.ram.contains(address, length) {
+            return;
+        }
+        let mut losses = Vec::new();
+        let end = address + length;
+        let mut at = address;
+        while at < end {
+            let part = (LINE_BYTES - at % LINE_BYTES).min(end - at);
+            let words = word_mask(at, part);
+            let request = Request { party: Party::Device, line: at >> LINE_SHIFT, words, write: true, pc: 0, now };
+            self.transactions.resolve(&request, &mut Words(&self.memory.ram), &mut losses);
+            at += part;
+        }
+        self.settle(None, &mut losses);
+        self.check_device_write(address, length);
+    }
+
+    /// The timeline gets the attempt that ends now: with the status word of its restart, or committed.
+    fn trace_attempt(&mut self, hart: usize, begin_cycle: u64, status: Option<u64>) {
+        let cause = status.and_then(|status| {
+            Cause::RESTARTS.iter().map(|(cause, _)| *cause).find(|cause| *cause as u64 == status & 0xff)
+        });
+        self.trace.push(hart, Doing::Attempt { cause }, begin_cycle, self.harts[hart].cycle);
+    }
+}
+
+impl Machine {
+    /// Takes over the transactions of a snapshot, after the harts and the memory system were restored.
+    pub(crate) fn restore_transactions(&mut self, mut saved: Transactions) -> Result<(), String> {
+        let ram = &self.memory.ram;
+        saved
+            .restore(self.harts.len(), |word| ram.contains(word << WORD_SHIFT, 8))
+            .map_err(|error| error.to_string())?;
+        if *saved.policy() != self.configuration.policy() {
+            return Err("its transactions follow other policies than its board's".to_owned());
+        }
+        for (hart, state) in self.harts.iter().enumerate() {
+            if matches!(state.activity, Activity::BackingOff { .. }) && !saved.is_active(hart) {
+                return Err(format!("hart {hart} backs off without a transaction"));
+            }
+        }
+        self.transactions = saved;
+        if self.configuration.check_isolation {
+            self.watch_isolation();
+        }
+        self.update_live();
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! Accesses while transactions live: conflicts first, then the caches, then the sets.
+
+use crate::execute::Stop;
+use crate::machine::Machine;
+use crate::transaction::Words;
+use concord_htm::{Masks, Party, Request, Verdict, WORD_SHIFT, word_mask};
+use concord_mem::fault::{Access, Fault, FaultKind};
+use concord_mem::line_table::{self, LineTable, Rights, access_tag};
+use concord_mem::ram::{LINE_SHIFT, RAM_BASE};
+use concord_mem::system::Place;
+
+impl Machine {
+    /// Where an access inside one line goes, while a transaction lives or the isolation checker watches.
+    #[inline(never)]
+    pub(crate) fn place_live(
+        &mut self,
+        hart: usize,
+        address: u64,
+        size_bytes: u64,
+        access: Access,
+    ) -> Result<Place, Stop> {
+        if let Some(place) = self.table_hit(hart, address, size_bytes, access) {
+            return Ok(place);
+        }
+        self.resolve_walk(hart, address, access);
+        let translated = self.memory.translate(hart, address, access);
+        self.drop_stale_code();
+        let (physical, flags) = translated?;
+        if !self.memory.ram.contains(physical, 1) {
+            return Ok(Place::Device(physical));
+        }
+        let party =
+            if self.transactions.is_active(hart) { Party::Transaction(hart) } else { Party::Nontransactional(hart) };
+        let request = self.request(hart, party, physical, size_bytes, access == Access::Store);
+        self.resolve(hart, &request)?;
+        self.enter(hart, address, physical, flags, &request, true)?;
+        Ok(Place::Ram(physical))
+    }
+
+    /// The physical address of an access that only RAM takes, with whatever its walk does.
+    pub(crate) fn locate(&mut self, hart: usize, address: u64, access: Access) -> Result<u64, Stop> {
+        self.resolve_walk(hart, address, access);
+        let translated = self.memory.translate(hart, address, access);
+        self.drop_stale_code();
+        let (physical, _) = translated?;
+        if !self.memory.ram.contains(physical, 1) {
+            return Err(Fault { access, kind: FaultKind::Access, address }.into());
+        }
+        Ok(physical)
+    }
+
+    /// What the engine is asked about an access.
+    pub(crate) fn request(
+        &mut self,
+        hart: usize,
+        party: Party,
+        physical: u64,
+        size_bytes: u64,
+        write: bool,
+    ) -> Request {
+        Request {
+            party,
+            line: physical >> LINE_SHIFT,
+            words: word_mask(physical, size_bytes),
+            write,
+            pc: self.pc_in_run(hart),
+            now: self.now(hart),
+        }
+    }
+
+    /// Resolves the conflicts of an access. [`Stop`] says that it is not to be made now.
+    pub(crate) fn resolve(&mut self, hart: usize, request: &Request) -> Result<(), Stop> {
+        let mut losses = Vec::new();
+        let verdict = self.transactions.resolve(request, &mut Words(&self.memory.ram), &mut losses);
+        if !losses.is_empty() {
+            self.settle(Some(hart), &mut losses);
+        }
+        match verdict {
+            Verdict::Granted => Ok(()),
+            Verdict::Lost => Err(Stop::Lost),
+            Verdict::Wait { cycles } => Err(Stop::Wait { cycles }),
+            Verdict::Refused => Err(Stop::Refused),
+        }
+    }
+
+    /// Makes an access that was granted: caches and line table, then the sets if it is a transaction's and `joins` them.
+    pub(crate) fn enter(
+        &mut self,
+        hart: usize,
+        address: u64,
+        physical: u64,
+        flags: u64,
+        request: &Request,
+        joins: bool,
+    ) -> Result<(), Stop> {
+        let joins = joins && matches!(request.party, Party::Transaction(_));
+        let access = if request.write { Access::Store } else { Access::Load };
+        if self.memory.is_timed() {
+            let masks = self.transactions.masks(hart, request.line);
+            if masks.others_overflowed {
+                let cycles = self.configuration.costs().overflow_check_cycles;
+                self.memory.charge(hart, cycles);
+            }
+            let rights = self.rights_of(hart, &masks, request, joins);
+            self.memory.install(hart, address, physical, flags, access, rights);
+            self.note_evictions(Some(hart));
+            if self.own_loss.is_some() {
+                // The words that were about to join the sets do not.
+                let rights = Rights { readable_words: 0, writable_words: 0, ..rights };
+                self.memory.narrow(hart, concord_mem::cache::line_of(physical), rights);
+                return Err(Stop::Lost);
+            }
+        } else if request.write {
+            self.memory.note_change(physical);
+        }
+        self.drop_stale_code();
+        if joins {
+            let words = Words(&self.memory.ram);
+            self.transactions.add(hart, request.line, request.words, request.write, request.pc, &words);
+        }
+        Ok(())
+    }
+
+    /// What the line table may answer for a line from now on. In a transaction every access goes by the words in its sets, so
+    /// that other transactions' words of the line are in nobody's way; outside, they keep the whole line from being answered.
+    fn rights_of(&self, hart: usize, masks: &Masks, request: &Request, joins: bool) -> Rights {
+        if !self.transactions.is_active(hart) {
+            return Rights {
+                read: masks.line_is_readable,
+                write: masks.line_is_writable,
+                readable_words: 0,
+                writable_words: 0,
+            };
+        }
+        let joining = if joins { self.transactions.policy().span(request.words) } else { 0 };
+        let written = if request.write { joining } else { 0 };
+        let in_sets = joins || masks.readable != 0;
+        Rights {
+            read: in_sets || masks.line_is_readable,
+            write: in_sets || masks.line_is_writable,
+            readable_words: masks.readable | joining,
+            writable_words: masks.writable | written,
+        }
+    }
+
+    /// A hit of the line table that the interpreter's one compare did not see: in supervisor mode on a user page, or with every
+    /// access watched.
+    #[inline]
+    pub(crate) fn table_hit(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Option<Place> {
+        let timed = self.memory.is_timed();
+        if !timed && self.transactions.is_live() {
+            return None;
+        }
+        let is_active = self.transactions.is_active(hart);
+        let core = self.memory.core(hart);
+        let context = core.context;
+        let entry = core.lines.entry(LineTable::slot(timed, address));
+        let (found, words) = match access {
+            Access::Store => (entry.write_tag, entry.writable_words),
+            _ => (entry.read_tag, entry.readable_words),
+        };
+        let tag = access_tag(timed, address, 1, 0);
+        let is_own = found == tag && !context.user;
+        let is_user = found == tag | line_table::USER && (context.user || context.supervisor_user_memory);
+        let shift = line_table::shift(timed);
+        let physical = u64::from(entry.line) << shift | address & ((1 << shift) - 1);
+        let needed = word_mask(physical, size_bytes);
+        ((is_own || is_user) && (!is_active || words & needed == needed)).then_some(Place::Ram(physical))
+    }
+
+    /// The page walk of an access, before it happens: a walker always wins, and the hart's own transaction is not in its way.
+    pub(crate) fn resolve_walk(&mut self, hart: usize, address: u64, access: Access) {
+        let mut losses = Vec::new();
+        loop {
+            let steps = self.memory.walk_steps(hart, address, access);
+            for step in &steps {
+                let request = self.request(hart, Party::Nontransactional(hart), step.address, 8, step.store);
+                self.transactions.resolve(&request, &mut Words(&self.memory.ram), &mut losses);
+                if self.transactions.active_wrote(hart, step.address >> WORD_SHIFT) {
+                    self.harts[hart].translations_tainted = true;
+                }
+            }
+            if losses.is_empty() {
+                return self.check_walk(hart, &steps);
+            }
+            // A rollback may have changed an entry, and with it where the walk goes.
+            self.settle(Some(hart), &mut losses);
+        }
+    }
+
+    /// The program counter of the op that accesses memory, in the middle of a run: a run is a straight line of instructions.
+    pub(super) fn pc_in_run(&mut self, hart: usize) -> u64 {
+        let mut pc = self.harts[hart].pc;
+        if self.run_progress == 0 {
+            return pc;
+        }
+        let translations = &mut self.memory.core(hart).fetch_translations;
+        let slot = translations.slot(pc);
+        let page = translations.entry(slot).page();
+        for _ in 0..self.run_progress {
+            let physical = page | pc & 0xfff;
+            if !(RAM_BASE <= physical && self.memory.ram.contains(physical, 2)) {
+                break;
+            }
+            pc += if self.memory.ram.read(physical, 2) & 3 == 3 { 4 } else { 2 };
+        }
+        pc
+    }
+}

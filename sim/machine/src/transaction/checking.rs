@@ -1,0 +1,146 @@
+//! What the isolation checker (`--check-isolation`) is told: every access of the run, by whole words, and what became of each
+//! transaction. It changes nothing that the guest or the statistics could see.
+
+use crate::execute::Stop;
+use crate::machine::{End, Machine};
+use crate::transaction::Words;
+use concord_abi::exit::Exit;
+use concord_htm::check::{Observer, Violation};
+use concord_htm::{Ended, Loss, Memory, WORD_SHIFT};
+use concord_mem::translation::WalkerAccess;
+
+/// The words that an access touches.
+fn words(physical: u64, size_bytes: u64) -> std::ops::RangeInclusive<u64> {
+    physical >> WORD_SHIFT..=(physical + size_bytes - 1) >> WORD_SHIFT
+}
+
+impl Machine {
+    fn observer(&self, hart: usize) -> Observer {
+        match self.transactions.active_id(hart) {
+            0 => Observer::Hart(hart),
+            id => Observer::Transaction { id, hart },
+        }
+    }
+
+    /// Reads RAM for a hart.
+    #[inline]
+    pub(crate) fn read_ram(&mut self, hart: usize, physical: u64, size_bytes: u64) -> Result<u64, Stop> {
+        if self.checker.is_some() {
+            self.check_read(hart, physical, size_bytes, true)?;
+        }
+        Ok(self.memory.ram.read(physical, size_bytes))
+    }
+
+    /// Writes RAM for a hart.
+    #[inline]
+    pub(crate) fn write_ram(&mut self, hart: usize, physical: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
+        if self.checker.is_some() {
+            return self.write_ram_checked(hart, physical, size_bytes, value);
+        }
+        self.memory.ram.write(physical, size_bytes, value);
+        Ok(())
+    }
+
+    fn write_ram_checked(&mut self, hart: usize, physical: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
+        let (observer, pc) = (self.observer(hart), self.pc_in_run(hart));
+        let old: Vec<u64> = words(physical, size_bytes).map(|word| Words(&self.memory.ram).load(word)).collect();
+        self.memory.ram.write(physical, size_bytes, value);
+        let Some(checker) = &mut self.checker else { return Ok(()) };
+        let mut result = Ok(());
+        for (word, old) in words(physical, size_bytes).zip(old) {
+            let new = Words(&self.memory.ram).load(word);
+            result = result.and_then(|()| checker.write(observer, word, old, new, pc));
+        }
+        self.report(hart, result)
+    }
+
+    /// A hart is about to use what memory holds; `depends` unless an xtest only found that it differs.
+    pub(crate) fn check_read(
+        &mut self,
+        hart: usize,
+        physical: u64,
+        size_bytes: u64,
+        depends: bool,
+    ) -> Result<(), Stop> {
+        if self.checker.is_none() {
+            return Ok(());
+        }
+        let (observer, pc) = (self.observer(hart), self.pc_in_run(hart));
+        let Some(checker) = &mut self.checker else { return Ok(()) };
+        let mut result = Ok(());
+        for word in words(physical, size_bytes) {
+            let value = Words(&self.memory.ram).load(word);
+            result = result.and_then(|()| match depends {
+                true => checker.read(observer, word, value, pc),
+                false => checker.test(observer, word, value, pc),
+            });
+        }
+        self.report(hart, result)
+    }
+
+    /// A hart's walker is about to make these accesses.
+    pub(super) fn check_walk(&mut self, hart: usize, steps: &[WalkerAccess]) {
+        if self.checker.is_none() || steps.is_empty() {
+            return;
+        }
+        let observer = Observer::Walker { hart, active: self.transactions.active_id(hart) };
+        let pc = self.pc_in_run(hart);
+        let Some(checker) = &mut self.checker else { return };
+        let mut result = Ok(());
+        for step in steps {
+            let word = step.address >> WORD_SHIFT;
+            let value = Words(&self.memory.ram).load(word);
+            result = result.and_then(|()| match step.store {
+                true => checker.write(observer, word, value, value | step.bits, pc),
+                false => checker.read(observer, word, value, pc),
+            });
+        }
+        // A walk cannot be left half-way; the run ends with its instruction.
+        let _ = self.report(hart, result);
+    }
+
+    /// A device wrote to a range of RAM, and whoever had words of it lost.
+    pub(super) fn check_device_write(&mut self, address: u64, length: u64) {
+        let Some(checker) = &mut self.checker else { return };
+        let mut result = Ok(());
+        for word in words(address, length) {
+            let value = Words(&self.memory.ram).load(word);
+            result = result.and_then(|()| checker.write(Observer::Device, word, value, value, 0));
+        }
+        let _ = self.report(0, result);
+    }
+
+    pub(super) fn check_commit(&mut self, hart: usize, ended: &Ended) {
+        if let (Some(checker), Ended::Committed { id, .. }) = (&mut self.checker, ended) {
+            let result = checker.commit(*id, &Words(&self.memory.ram));
+            let _ = self.report(hart, result);
+        }
+    }
+
+    pub(super) fn check_rollback(&mut self, loss: &Loss) {
+        if let Some(checker) = &mut self.checker {
+            let result = checker.rollback(loss.id, &Words(&self.memory.ram));
+            let _ = self.report(loss.hart, result);
+        }
+    }
+
+    /// Switches the checker on, for a machine that may have live transactions.
+    pub(crate) fn watch_isolation(&mut self) {
+        let mut checker = concord_htm::check::Checker::new();
+        checker.adopt(self.transactions.written_words(), &Words(&self.memory.ram));
+        self.checker = Some(checker);
+        self.update_live();
+    }
+
+    /// The first violation ends the run.
+    fn report(&mut self, hart: usize, result: Result<(), Violation>) -> Result<(), Stop> {
+        match result {
+            Ok(()) => Ok(()),
+            Err(violation) => {
+                self.violation.get_or_insert_with(|| violation.to_string());
+                self.end(End { exit: Exit::IsolationViolated, code: 0, hart: Some(hart) });
+                Err(Stop::Ended)
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The instructions of Xmetatm (`docs/xmetatm.md`, "Instructions"). Each returns whether it retired, or why it did not.
+
+use crate::execute::Stop;
+use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, Privilege};
+use crate::machine::Machine;
+use crate::transaction::{Words, registers};
+use concord_abi::htm::{Cause, CompareAndSwap, Control, FRAMES_USER_MAX};
+use concord_htm::{Begun, Ended, Party, Popped};
+use concord_isa::op::Op;
+use concord_mem::fault::Access;
+
+/// What an instruction of the extension did.
+pub(crate) enum Done {
+    /// It is complete; the hart goes on behind it.
+    Retired,
+    /// The hart is somewhere else already: at the begin of its transaction.
+    Restarted,
+    Illegal,
+    Stopped(Stop),
+}
+
+impl From<Stop> for Done {
+    fn from(stop: Stop) -> Done {
+        Done::Stopped(stop)
+    }
+}
+
+impl Machine {
+    /// xbegin, xend, xrestart, xgettxid, xpush, xpop, xdrop.
+    pub(crate) fn execute_control(&mut self, hart: usize, op: Op) -> Done {
+        let Some(control) = Control::from_funct3(op.imm as u32 >> 12 & 7) else { return Done::Illegal };
+        if !self.may_use_transactions(hart) {
+            return Done::Illegal;
+        }
+        let is_supervisor = self.harts[hart].privilege == Privilege::Supervisor;
+        if !is_supervisor
+            && matches!(control, Control::Begin | Control::Push)
+            && !(control == Control::Begin && self.transactions.is_active(hart))
+            && self.transactions.frames(hart) >= FRAMES_USER_MAX
+        {
+            return Done::Illegal;
+        }
+        let now = self.harts[hart].cycle;
+        match control {
+            Control::Begin => self.begin(hart, op.rd, now),
+            Control::End => {
+                let ended = self.transactions.end(hart, now);
+                if ended == Ended::NotActive {
+                    return Done::Illegal;
+                }
+                self.check_commit(hart, &ended);
+                self.committed(hart, &ended);
+                Done::Retired
+            }
+            Control::Restart => {
+                if !self.transactions.is_active(hart) {
+                    return Done::Illegal;
+                }
+                let operand = self.harts[hart].x[usize::from(op.rs1)];
+                let code = (operand >> concord_abi::htm::STATUS_CODE_SHIFT) as u8;
+                self.retired(hart);
+                self.restart_own(hart, Cause::of_restart(operand).status(code));
+                Done::Restarted
+            }
+            Control::TransactionId => {
+                self.harts[hart].x[usize::from(op.rd)] = self.transactions.active_id(hart);
+                Done::Retired
+            }
+            Control::Push => match self.transactions.push(hart, is_supervisor) {
+                Ok(lines) => {
+                    self.suspended(hart, &lines);
+                    Done::Retired
+                }
+                Err(_) => Done::Illegal,
+            },
+            Control::Pop => match self.transactions.pop(hart, is_supervisor, now) {
+                Ok(Popped::Restarted(loss)) => {
+                    self.retired(hart);
+                    self.update_live();
+                    self.restart(hart, &loss);
+                    self.take_interrupt(hart);
+                    Done::Restarted
+                }
+                Ok(Popped::Resumed | Popped::Nothing) => {
+                    self.update_live();
+                    Done::Retired
+                }
+                Err(_) => Done::Illegal,
+            },
+            Control::Drop => {
+                if !is_supervisor {
+                    return Done::Illegal;
+                }
+                match self.transactions.drop_frame(hart, now, &mut Words(&self.memory.ram)) {
+                    Ok(loss) => {
+                        if let Some(loss) = loss {
+                            self.note_rollback(&loss);
+                        }
+                        self.update_live();
+                        Done::Retired
+                    }
+                    Err(_) => Done::Illegal,
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, hart: usize, destination: u8, now: u64) -> Done {
+        let checkpoint = (!self.transactions.is_active(hart)).then(|| self.checkpoint(hart, destination));
+        let mut words = Words(&self.memory.ram);
+        let begun = self
+            .transactions
+            .begin(hart, now, &mut words, || checkpoint.expect("a transaction begins only where none is active"));
+        match begun {
+            Begun::Outermost => {
+                let cycles = self.configuration.costs().begin_cycles;
+                self.charge_transaction(hart, cycles);
+                self.update_live();
+            }
+            Begun::Nested => {}
+            Begun::NoRoom => return Done::Illegal,
+            Begun::TooDeep(loss) => {
+                self.retired(hart);
+                self.note_rollback(&loss);
+                self.restart(hart, &loss);
+                self.take_interrupt(hart);
+                return Done::Restarted;
+            }
+        }
+        self.harts[hart].x[usize::from(destination)] = Cause::None.status(0);
+        Done::Retired
+    }
+
+    /// A restart took the place of an instruction that was executed: it counts, and the program counter is elsewhere.
+    fn retired(&mut self, hart: usize) {
+        let state = &mut self.harts[hart];
+        state.cycle += 1;
+        state.instructions += 1;
+    }
+
+    /// xtest: the word joins the read set only when it has the value that is asked for.
+    pub(crate) fn execute_test(&mut self, hart: usize, op: Op) -> Done {
+        if !self.may_use_transactions(hart) {
+            return Done::Illegal;
+        }
+        match self.test(hart, op) {
+            Ok(equal) => {
+                self.harts[hart].x[usize::from(op.rd)] = u64::from(equal);
+                Done::Retired
+            }
+            Err(stop) => stop.into(),
+        }
+    }
+
+    fn test(&mut self, hart: usize, op: Op) -> Result<bool, Stop> {
+        let (address, size_bytes) = self.operand(hart, op, CAUSE_LOAD_MISALIGNED)?;
+        let expected = self.harts[hart].x[usize::from(op.rs2)] & mask(size_bytes);
+        let physical = self.locate(hart, address, Access::Load)?;
+        let party = self.party(hart, false);
+        let request = self.request(hart, party, physical, size_bytes, false);
+        self.resolve(hart, &request)?;
+        let equal = self.memory.ram.read(physical, size_bytes) == expected;
+        let (_, flags) = self.memory.translate(hart, address, Access::Load)?;
+        self.enter(hart, address, physical, flags, &request, equal)?;
+        self.check_read(hart, physical, size_bytes, equal)?;
+        Ok(equal)
+    }
+
+    /// xcas: a compare-and-swap that the contention manager may refuse outside a transaction.
+    pub(crate) fn execute_compare_and_swap(&mut self, hart: usize, op: Op) -> Done {
+        if !self.may_use_transactions(hart) {
+            return Done::Illegal;
+        }
+        let answer = match self.compare_and_swap(hart, op) {
+            Ok(answer) => answer,
+            Err(Stop::Refused) => CompareAndSwap::Refused,
+            Err(stop) => return stop.into(),
+        };
+        self.harts[hart].x[usize::from(op.rd)] = answer as u64;
+        Done::Retired
+    }
+
+    fn compare_and_swap(&mut self, hart: usize, op: Op) -> Result<CompareAndSwap, Stop> {
+        let (address, size_bytes) = self.operand(hart, op, CAUSE_STORE_MISALIGNED)?;
+        let expected = self.harts[hart].x[usize::from(op.rs2)] & mask(size_bytes);
+        let new = self.harts[hart].x[(op.imm as u32 >> 27) as usize];
+        let physical = self.locate(hart, address, Access::Store)?;
+        let (_, flags) = self.memory.translate(hart, address, Access::Store)?;
+        let party = self.party(hart, true);
+        let request = self.request(hart, party, physical, size_bytes, false);
+        self.resolve(hart, &request)?;
+        let differs = self.memory.ram.read(physical, size_bytes) != expected;
+        if differs {
+            self.enter(hart, address, physical, flags, &request, true)?;
+            self.check_read(hart, physical, size_bytes, true)?;
+            return Ok(CompareAndSwap::Differed);
+        }
+        let request = concord_htm::Request { write: true, ..request };
+        self.resolve(hart, &request)?;
+        self.enter(hart, address, physical, flags, &request, true)?;
+        self.check_read(hart, physical, size_bytes, true)?;
+        self.write_ram(hart, physical, size_bytes, new)?;
+        Ok(CompareAndSwap::Swapped)
+    }
+
+    fn party(&self, hart: usize, is_arbitrated: bool) -> Party {
+        match (self.transactions.is_active(hart), is_arbitrated) {
+            (true, _) => Party::Transaction(hart),
+            (false, true) => Party::Arbitrated(hart),
+            (false, false) => Party::Nontransactional(hart),
+        }
+    }
+
+    /// The address and the width of an xtest or xcas.
+    fn operand(&self, hart: usize, op: Op, misaligned: u64) -> Result<(u64, u64), Stop> {
+        let address = self.harts[hart].x[usize::from(op.rs1)];
+        let size_bytes = 1 << (op.imm as u32 >> 12 & 3);
+        if address % size_bytes != 0 {
+            return Err(Stop::Trap { cause: misaligned, value: address });
+        }
+        Ok((address, size_bytes))
+    }
+
+    /// A CSR instruction that a transaction may not carry out: it writes what cannot be rolled back.
+    pub(crate) fn csr_is_irrevocable(&self, hart: usize, instruction: u32) -> bool {
+        let source = instruction >> 15 & 31;
+        let writes = instruction >> 12 & 3 == 1 || source != 0;
+        let csr = instruction >> 20;
+        // What is illegal anyway raises its exception first.
+        writes && csr >> 10 != 3 && registers::is_irrevocable(csr) && self.read_csr(hart, csr).is_ok()
+    }
+}
+
+fn mask(size_bytes: u64) -> u64 {
+    u64::MAX >> (64 - 8 * size_bytes)
+}

@@ -1,0 +1,76 @@
+//! What transactions need of the memory system: to see walks before they happen, to hear of evictions, and to take away what the
+//! line table answers by itself. Who has which words in its sets is not known here.
+
+use super::MemorySystem;
+use crate::cache::{Line, physical_line};
+use crate::fault::Access;
+use crate::line_table::{INVALID, LineTable, Rights};
+use crate::ram::{PAGE_SHIFT, RAM_BASE};
+use crate::translation::{MODE_BARE, WalkerAccess, find_leaf};
+
+impl MemorySystem {
+    /// What the walker would read and write for an access; nothing when the translation is known. Changes nothing.
+    pub fn walk_steps(&self, core: usize, address: u64, access: Access) -> Vec<WalkerAccess> {
+        let state = &self.cores[core];
+        let is_known = match access {
+            Access::Fetch => state.context.mode() == MODE_BARE,
+            _ => state.find_translation(address, access).is_some(),
+        };
+        let mut steps = Vec::new();
+        if !is_known {
+            // What is wrong with the address comes out when it is translated.
+            let _ = find_leaf(&self.ram, &state.context, address, access, |step| steps.push(step));
+        }
+        steps
+    }
+
+    /// Whether lines that leave a first-level data cache for want of room are noted.
+    pub fn set_noting_evictions(&mut self, noting: bool) {
+        if noting != self.evictions.is_some() {
+            self.evictions = noting.then(Vec::new);
+        }
+    }
+
+    /// A core and a line that left its first-level data cache, of those not asked for yet, in order.
+    #[inline]
+    pub fn take_evictions(&mut self) -> Vec<(usize, Line)> {
+        self.evictions.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Memory at a physical address changes without an access: a rollback puts an old word back, or no line table and no cache
+    /// takes part, as in the functional gear while a transaction lives.
+    pub fn note_change(&mut self, physical: u64) {
+        self.note_store(((physical - RAM_BASE) >> PAGE_SHIFT) as usize);
+    }
+
+    /// Narrows what the line table of a core answers for a line to `rights`; what it does not answer now it does not later.
+    pub fn narrow(&mut self, core: usize, line: Line, rights: Rights) {
+        if !self.timed {
+            return;
+        }
+        let core = &mut self.cores[core];
+        let Some(way) = core.data.find(line) else { return };
+        let slot = core.data.slot(way);
+        if slot < crate::line_table::ENTRIES && core.lines.holds(slot, physical_line(line)) {
+            let entry = core.lines.entry(slot);
+            if !rights.read {
+                entry.read_tag = INVALID;
+            }
+            if !rights.write {
+                entry.write_tag = INVALID;
+            }
+            entry.readable_words = rights.readable_words;
+            entry.writable_words = rights.writable_words;
+        }
+    }
+
+    /// Charges an access for what it cost beyond the caches.
+    pub fn charge(&mut self, core: usize, cycles: u64) {
+        self.cores[core].charge(cycles);
+    }
+
+    /// A line table that holds nothing, for a hart whose every access is to be seen.
+    pub fn empty_lines(&mut self) -> &mut LineTable {
+        &mut self.empty
+    }
+}
