@@ -34,30 +34,38 @@ pub fn text() -> String {
 }
 
 fn control_function(control: Control, name: &str) -> String {
-    let (signature, operand, end) = match control {
-        Control::Begin | Control::TransactionId => ("() -> u64", "out(reg) value", "value"),
-        Control::Restart => ("(status: u64) -> !", "in(reg) status, options(noreturn)", ""),
-        Control::End | Control::Push | Control::Pop | Control::Drop => ("()", "", ""),
-    };
     let rd = if control.has_destination() { "{0}" } else { "x0" };
     let rs1 = if control.has_source() { "{0}" } else { "x0" };
-    let instruction = format!(".insn i {OPCODE_CUSTOM_0:#04x}, {}, {rd}, {rs1}, 0", control as u32);
-    let separator = if operand.is_empty() { "" } else { ", " };
-    let body = match (end, control) {
-        ("value", _) => format!(
-            "        let value;\n        // SAFETY: as the caller says.\n\
-             \x20       unsafe {{ asm!(\"{instruction}\"{separator}{operand}) }};\n        value\n"
+    let instruction = format!("\".insn i {OPCODE_CUSTOM_0:#04x}, {}, {rd}, {rs1}, 0\"", control as u32);
+    let (signature, body) = match control {
+        Control::Begin | Control::TransactionId => (
+            "() -> u64",
+            format!(
+                "let value;\n        // SAFETY: as the caller says.\n        unsafe {{ asm!({instruction}, out(reg) value) }};\n        value"
+            ),
         ),
-        (_, Control::Restart) => format!(
-            "        // SAFETY: as the caller says.\n        unsafe {{ asm!(\"{instruction}\"{separator}{operand}) }}\n"
+        Control::Restart => (
+            "(status: u64) -> !",
+            format!(
+                "// SAFETY: as the caller says.\n        unsafe {{ asm!({instruction}, in(reg) status, options(noreturn)) }}"
+            ),
         ),
-        _ => format!(
-            "        // SAFETY: as the caller says.\n        unsafe {{ asm!(\"{instruction}\"{separator}{operand}) }};\n"
-        ),
+        Control::End | Control::Push | Control::Pop | Control::Drop => {
+            ("()", format!("// SAFETY: as the caller says.\n        unsafe {{ asm!({instruction}) }};"))
+        }
     };
     format!(
-        "\n    /// {}\n    ///\n    /// # Safety\n    ///\n    /// {}\n    #[inline(always)]\n\
-         \x20   pub unsafe fn {name}{signature} {{\n{body}    }}\n",
+        "
+    /// {}
+    ///
+    /// # Safety
+    ///
+    /// {}
+    #[inline(always)]
+    pub unsafe fn {name}{signature} {{
+        {body}
+    }}
+",
         about(control),
         safety(control)
     )
