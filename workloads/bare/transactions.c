@@ -1,0 +1,159 @@
+/*
+ * What transactions cost the simulator: every tenth instruction is in one, and no two harts share anything. An iteration is about
+ * 510 instructions: arithmetic, a walk over a part of the hart's own 8 KiB, and a transaction of 51 instructions, as many as the average one
+ * of TxLinux has ("TxLinux", SOSP 2007, section 3.2), which reads and writes four lines of the hart's own.
+ *
+ * With `transactions=0` in the bootargs the same loop runs without its xbegin and xend. Both must end with the same numbers, and the ratio
+ * of their speeds is the cost (bench/run).
+ */
+#include "bare.h"
+#include "../include/xmetatm.h"
+
+#define WORDS 1024
+#define WALK_WORDS 33
+#define RECORDS 8
+#define RECORD_LINES 4
+#define RECORD_WORDS (RECORD_LINES * LINE_SIZE_BYTES / 8)
+/* An iteration adds 1 to so many words of a record, two on each line. */
+#define RECORD_WORDS_WRITTEN 8
+
+static struct {
+    u64 walked[WORDS];
+    u64 records[RECORDS][RECORD_WORDS];
+    u64 result;
+    u64 restarts;
+} __attribute__((aligned(LINE_SIZE_BYTES))) own[HARTS_MAX];
+
+/* Fourteen rounds of 20 instructions, those of arithmetic.c. */
+static inline __attribute__((always_inline)) u64 compute(u64 a)
+{
+    u64 b = 0xbf58476d1ce4e5b9, c = 1, n = 14, t;
+    __asm__ volatile(
+        "1:\n"
+        "  slli %[t], %[a], 13\n"
+        "  xor %[a], %[a], %[t]\n"
+        "  srli %[t], %[a], 7\n"
+        "  xor %[a], %[a], %[t]\n"
+        "  slli %[t], %[a], 17\n"
+        "  xor %[a], %[a], %[t]\n"
+        "  add %[c], %[c], %[a]\n"
+        "  mul %[b], %[b], %[a]\n"
+        "  addi %[b], %[b], 1234\n"
+        "  sub %[c], %[c], %[b]\n"
+        "  sltu %[t], %[c], %[b]\n"
+        "  add %[c], %[c], %[t]\n"
+        "  andi %[t], %[b], 255\n"
+        "  or %[c], %[c], %[t]\n"
+        "  srai %[t], %[c], 9\n"
+        "  addw %[t], %[t], %[c]\n"
+        "  xor %[b], %[b], %[t]\n"
+        "  xori %[c], %[c], 1023\n"
+        "  addi %[n], %[n], -1\n"
+        "  bnez %[n], 1b\n"
+        : [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [n] "+r"(n), [t] "=&r"(t));
+    return a ^ b ^ c;
+}
+
+/* Five instructions a word, those of walk8k.c. */
+static inline __attribute__((always_inline)) void walk(u64 *word)
+{
+    u64 *end = word + WALK_WORDS;
+    u64 value;
+    __asm__ volatile(
+        "1:\n"
+        "  ld %[value], 0(%[word])\n"
+        "  addi %[value], %[value], 1\n"
+        "  sd %[value], 0(%[word])\n"
+        "  addi %[word], %[word], 8\n"
+        "  bne %[word], %[end], 1b\n"
+        : [word] "+r"(word), [value] "=&r"(value)
+        : [end] "r"(end)
+        : "memory");
+}
+
+/* 49 instructions, which xbegin and xend make 51: on each line adds 1 to two words, and reads two others. */
+static inline __attribute__((always_inline)) u64 section(u64 *record, int transactional)
+{
+    u64 sum, value;
+    if (transactional)
+        xbegin();
+    __asm__ volatile(
+        "  li %[sum], 0\n"
+        ".irp line, 0, 64, 128, 192\n"
+        "  ld %[value], \\line + 0(%[record])\n"
+        "  addi %[value], %[value], 1\n"
+        "  sd %[value], \\line + 0(%[record])\n"
+        "  add %[sum], %[sum], %[value]\n"
+        "  ld %[value], \\line + 8(%[record])\n"
+        "  add %[sum], %[sum], %[value]\n"
+        "  ld %[value], \\line + 16(%[record])\n"
+        "  addi %[value], %[value], 1\n"
+        "  sd %[value], \\line + 16(%[record])\n"
+        "  add %[sum], %[sum], %[value]\n"
+        "  ld %[value], \\line + 24(%[record])\n"
+        "  add %[sum], %[sum], %[value]\n"
+        ".endr\n"
+        : [sum] "=&r"(sum), [value] "=&r"(value)
+        : [record] "r"(record)
+        : "memory");
+    if (transactional)
+        xend();
+    return sum;
+}
+
+static inline __attribute__((always_inline)) void loop(u64 index, u64 iterations, int transactional)
+{
+    u64 result = 1;
+    u64 *word = own[index].walked;
+    u64 *record = own[index].records[0];
+    const u64 *word_last = own[index].walked + WORDS - WALK_WORDS;
+    const u64 *records_end = own[index].records[RECORDS];
+    while (iterations--) {
+        result = compute(result);
+        walk(word);
+        word += WALK_WORDS;
+        if (word > word_last)
+            word = own[index].walked;
+        result += section(record, transactional);
+        record += RECORD_WORDS;
+        if (record == records_end)
+            record = own[index].records[0];
+    }
+    own[index].result = result;
+}
+
+void run(u64 index, u64 harts, u64 iterations)
+{
+    (void)harts;
+    if (argument("transactions", 1))
+        loop(index, iterations, 1);
+    else
+        loop(index, iterations, 0);
+    own[index].restarts = xmetatm_csr_read(CSR_XRESTARTS);
+}
+
+static u64 sum(const u64 *words, u64 count)
+{
+    u64 sum = 0;
+    while (count--)
+        sum += *words++;
+    return sum;
+}
+
+u32 verify(u64 harts, u64 iterations)
+{
+    u64 restarts = 0;
+    int right = 1;
+    for (u64 index = 0; index < harts; index++) {
+        restarts += own[index].restarts;
+        right &= own[index].result == own[0].result;
+        right &= sum(own[index].walked, WORDS) == WALK_WORDS * iterations;
+        right &= sum(own[index].records[0], RECORDS * RECORD_WORDS) == RECORD_WORDS_WRITTEN * iterations;
+    }
+    print("result ");
+    print_hex(own[0].result);
+    print_counted(" restarts ", restarts);
+    print("\n");
+    /* Nobody touches what another hart does. */
+    return !right || restarts != 0;
+}
