@@ -11,7 +11,7 @@ pub struct Counters {
     /// Begins inside a transaction.
     pub nested: u64,
     pub committed: u64,
-    /// Restarts, by [`Cause`]; that of [`Cause::None`] stays 0.
+    /// Restarts, by [`Cause`]; where that of [`Cause::None`] would be, transactions that were dropped.
     pub restarts: [u64; 8],
     /// Suspensions by `xpush` and by traps.
     pub suspended: u64,
@@ -41,6 +41,11 @@ pub struct Counters {
 impl Counters {
     pub fn restarts_of(&self, cause: Cause) -> u64 {
         self.restarts[cause as usize]
+    }
+
+    /// Suspended transactions that were given up.
+    pub fn dropped(&self) -> u64 {
+        self.restarts_of(Cause::None)
     }
 
     pub fn restarts_total(&self) -> u64 {

@@ -7,7 +7,10 @@ use crate::machine::Machine;
 use crate::run::Outcome;
 use crate::statistics::{LockCounters, SAMPLE_CYCLES};
 use crate::symbols::SymbolTable;
+use concord_abi::htm::Cause;
 use concord_dev::DeviceStatistics;
+use concord_htm::manager::Rule;
+use concord_htm::profile::{ConflictKey, ConflictTotals, Profile};
 use concord_mem::ram::PAGE_BYTES;
 use concord_mem::system::Counters;
 use serde::Serialize;
@@ -45,6 +48,10 @@ pub struct ResultDocument {
     pub functions: Vec<FunctionResult>,
     /// Locks that the guest's hints spoke of, most spin cycles first.
     pub locks: Vec<LockResult>,
+    /// Conflicts that transactions had a part in, most lost cycles first.
+    pub conflicts: Vec<ConflictResult>,
+    /// All of them together, those included that are too many to be told apart.
+    pub conflict_totals: ConflictTotals,
     pub devices: DeviceStatistics,
     pub configuration: Configuration,
     /// The last lines of the guest's console.
@@ -60,6 +67,62 @@ pub struct HartResult {
     pub idle_cycles: u64,
     #[serde(flatten)]
     pub counters: Counters,
+    pub transactions: TransactionResult,
+}
+
+/// What one hart's transactions did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TransactionResult {
+    /// Transactions that began; restarts do not count again.
+    pub begun: u64,
+    /// Begins inside a transaction.
+    pub nested: u64,
+    pub committed: u64,
+    /// Suspended ones that the kernel gave up (`xdrop`).
+    pub dropped: u64,
+    /// Restarts, by cause: each that there is.
+    pub restarts: BTreeMap<String, u64>,
+    /// Suspensions by `xpush` and by traps.
+    pub suspended: u64,
+    /// Cycles of attempts that committed, from their begin or restart on.
+    pub committed_cycles: u64,
+    /// The same, of attempts that did not.
+    pub wasted_cycles: u64,
+    /// Back-off after lost conflicts.
+    pub backoff_cycles: u64,
+    /// Waiting for transactions that held a word.
+    pub wait_cycles: u64,
+    /// Words in the sets of committed transactions.
+    pub committed_words: u64,
+    /// The same, of attempts that did not commit.
+    pub wasted_words: u64,
+    /// The largest set of a committed transaction.
+    pub size_words_max: u64,
+    pub depth_max: u32,
+    /// Lines of sets that left the first-level cache.
+    pub overflowed_lines: u64,
+    /// Compare-and-swaps outside transactions that met a transaction's words.
+    pub arbitrated: u64,
+    /// Those of them that were refused.
+    pub refused: u64,
+}
+
+/// Conflicts of one kind: the same two places, word, winner and rule.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ConflictResult {
+    /// The instruction whose access found the conflict; `[device]` where it was none.
+    pub requester: String,
+    /// The instruction that first accessed the word in the transaction that had it.
+    pub holder: String,
+    /// Physical address of the word, with the symbol where there is one.
+    pub address: String,
+    pub requester_is_transactional: bool,
+    pub requester_writes: bool,
+    /// `requester` or `holder`.
+    pub winner: &'static str,
+    pub rule: Rule,
+    #[serde(flatten)]
+    pub totals: ConflictTotals,
 }
 
 /// One kernel function, or all of user mode.
@@ -89,20 +152,21 @@ pub struct LockResult {
 pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> Result<ResultDocument, MachineError> {
     let digest = machine.digest()?;
     let region = machine.region();
-    let harts = region.modes.iter().zip(&region.instructions).zip(&region.counters);
-    let harts = harts.map(|((modes, instructions), counters)| HartResult {
+    let harts = region.modes.iter().zip(&region.instructions).zip(&region.counters).zip(&region.transactions);
+    let harts = harts.map(|(((modes, instructions), counters), transactions)| HartResult {
         instructions: *instructions,
         user_cycles: modes.user_cycles,
         supervisor_cycles: modes.supervisor_cycles,
         idle_cycles: modes.idle_cycles,
         counters: *counters,
+        transactions: transaction_result(transactions),
     });
     let symbols = machine.symbols.as_ref();
     let mut locks: Vec<_> = region
         .locks
         .iter()
         .map(|((lock, site), counters)| LockResult {
-            lock: place(symbols, *lock),
+            lock: name(symbols.and_then(|symbols| symbols.lookup_data(*lock)), *lock),
             call_site: place(symbols, *site),
             counters: *counters,
         })
@@ -126,19 +190,84 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         harts: harts.collect(),
         functions: functions(symbols, &region.samples),
         locks,
+        conflicts: conflicts(symbols, &region.conflicts),
+        conflict_totals: region.conflicts.sum(),
         devices: machine.bus.statistics(),
         configuration: machine.configuration.clone(),
         console: machine.console.last_lines(),
     })
 }
 
-/// An address as `symbol+offset`, or as a number where no symbol covers it.
-fn place(symbols: Option<&SymbolTable>, address: u64) -> String {
-    match symbols.and_then(|symbols| symbols.lookup(address)) {
+/// A place in the guest's program as `symbol+offset`, or as a number where no symbol covers it.
+pub(crate) fn place(symbols: Option<&SymbolTable>, address: u64) -> String {
+    name(symbols.and_then(|symbols| symbols.lookup(address)), address)
+}
+
+/// The same for a physical address of data.
+pub(crate) fn data_place(symbols: Option<&SymbolTable>, address: u64) -> String {
+    name(symbols.and_then(|symbols| symbols.lookup_physical_data(address)), address)
+}
+
+fn name(symbol: Option<(&str, u64)>, address: u64) -> String {
+    match symbol {
         Some((name, 0)) => name.to_owned(),
         Some((name, offset)) => format!("{name}+{offset:#x}"),
         None => format!("{address:#x}"),
     }
+}
+
+fn transaction_result(counters: &concord_htm::statistics::Counters) -> TransactionResult {
+    let restarts = Cause::RESTARTS.map(|(cause, _)| (cause_name(cause), counters.restarts_of(cause)));
+    TransactionResult {
+        begun: counters.begun,
+        nested: counters.nested,
+        committed: counters.committed,
+        dropped: counters.dropped(),
+        restarts: restarts.into(),
+        suspended: counters.suspended,
+        committed_cycles: counters.committed_cycles,
+        wasted_cycles: counters.wasted_cycles,
+        backoff_cycles: counters.backoff_cycles,
+        wait_cycles: counters.wait_cycles,
+        committed_words: counters.committed_words,
+        wasted_words: counters.wasted_words,
+        size_words_max: counters.size_words_max,
+        depth_max: counters.depth_max,
+        overflowed_lines: counters.overflowed_lines,
+        arbitrated: counters.arbitrated,
+        refused: counters.refused,
+    }
+}
+
+/// A cause of restarts as results have it.
+pub(crate) fn cause_name(cause: Cause) -> String {
+    let named = Cause::RESTARTS.iter().find(|(known, _)| *known == cause);
+    named.map_or_else(String::new, |(_, name)| name.to_lowercase().replace('_', "-"))
+}
+
+fn conflicts(symbols: Option<&SymbolTable>, profile: &Profile) -> Vec<ConflictResult> {
+    let result = |(key, totals): (&ConflictKey, &ConflictTotals)| ConflictResult {
+        requester: requester(symbols, key),
+        holder: place(symbols, key.holder_pc),
+        address: data_place(symbols, key.address),
+        requester_is_transactional: key.requester_is_transactional,
+        requester_writes: key.requester_writes,
+        winner: winner(key),
+        rule: key.rule,
+        totals: *totals,
+    };
+    let mut conflicts: Vec<_> = profile.iter().map(result).collect();
+    conflicts.sort_by_key(|conflict| std::cmp::Reverse((conflict.totals.lost_cycles, conflict.totals.count)));
+    conflicts
+}
+
+/// Who asked for a word that a transaction had.
+pub(crate) fn requester(symbols: Option<&SymbolTable>, key: &ConflictKey) -> String {
+    if key.requester_pc == 0 { "[device]".to_owned() } else { place(symbols, key.requester_pc) }
+}
+
+pub(crate) fn winner(key: &ConflictKey) -> &'static str {
+    if key.requester_won { "requester" } else { "holder" }
 }
 
 fn functions(symbols: Option<&SymbolTable>, samples: &BTreeMap<(Privilege, u64), u64>) -> Vec<FunctionResult> {

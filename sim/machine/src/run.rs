@@ -154,6 +154,7 @@ impl<'a> Runner<'a> {
         }
         let tracer = options.timeline.as_deref().map(Tracer::create).transpose()?;
         machine.trace.set_enabled(tracer.is_some());
+        machine.transactions.set_recording(tracer.is_some());
         let input_ended = !host.is_interactive();
         Ok(Runner {
             machine,
@@ -293,6 +294,9 @@ impl<'a> Runner<'a> {
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.write(&mut self.machine.trace)?;
+            for conflict in self.machine.transactions.take_conflicts() {
+                tracer.conflict(&conflict, self.machine.symbols.as_ref())?;
+            }
         }
         // A machine that is switched off has nothing to resume.
         if due

@@ -4,6 +4,7 @@ use crate::hart::{Hart, ModeCycles, Privilege};
 use crate::machine::Machine;
 use crate::trace::{Doing, Trace};
 use concord_abi::hint::Hint;
+use concord_htm::profile::Profile;
 use concord_mem::system::Counters;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -63,6 +64,10 @@ pub struct Region {
     pub counters: Vec<Counters>,
     pub samples: BTreeMap<(Privilege, u64), u64>,
     pub locks: BTreeMap<(u64, u64), LockCounters>,
+    /// What transactions did, by hart.
+    pub transactions: Vec<concord_htm::statistics::Counters>,
+    /// How they met.
+    pub conflicts: Profile,
 }
 
 impl Statistics {
@@ -140,6 +145,7 @@ impl Machine {
             cycle: self.latest_cycle(),
         };
         self.memory.reset_counters();
+        self.transactions.reset_statistics();
         let statistics = &mut self.statistics;
         statistics.samples.clear();
         statistics.locks.clear();
@@ -197,6 +203,8 @@ impl Machine {
             counters: self.memory.cores().iter().map(|core| core.counters).collect(),
             samples: self.statistics.samples.clone(),
             locks: self.statistics.locks.clone(),
+            transactions: self.transactions.counters().to_vec(),
+            conflicts: self.transactions.profile().clone(),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Timelines in the JSON trace format that Perfetto and Chrome's tracer open.
 //!
 //! The format is described in "Trace Event Format" (Google, 2016). The guest is one process with
-//! a thread for each hart. Times are in microseconds there; one cycle is one nanosecond here, so
+//! a thread for each hart, and one for its transactions, which begin and end in the middle of what
+//! the hart does: slices of a thread must not overlap. Times are in microseconds there; one cycle is one nanosecond here, so
 //! a time has exactly three digits after its point and none is lost.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -11,14 +13,49 @@ use crate::output::{AtomicFile, OutputError};
 
 /// All events belong to one process, the machine.
 const PROCESS: u32 = 1;
+/// As many as a board can have.
+const HARTS_MAX: usize = 64;
 
 /// A timeline that is being written, in any order of times: the viewer sorts. Nothing has the
 /// file's name until [`Timeline::finish`].
 #[derive(Debug)]
 pub struct Timeline {
     file: AtomicFile,
-    /// Harts that have a name and a place in the file.
-    named: Vec<bool>,
+    /// Tracks that have a name and a place in the file.
+    named: BTreeSet<Track>,
+}
+
+/// A line of the drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Track {
+    Hart(usize),
+    /// A hart's transactions.
+    Transactions(usize),
+}
+
+impl Track {
+    /// Thread numbers start at 1: Perfetto takes thread 0 for the idle task.
+    fn thread(self) -> usize {
+        match self {
+            Track::Hart(hart) => hart + 1,
+            Track::Transactions(hart) => HARTS_MAX + hart + 1,
+        }
+    }
+
+    /// A hart's transactions are drawn below the hart.
+    fn place(self) -> usize {
+        match self {
+            Track::Hart(hart) => 2 * hart,
+            Track::Transactions(hart) => 2 * hart + 1,
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Track::Hart(hart) => format!("hart {hart}"),
+            Track::Transactions(hart) => format!("hart {hart} transactions"),
+        }
+    }
 }
 
 /// A time in cycles as microseconds.
@@ -35,18 +72,13 @@ fn quoted(text: &str) -> io::Result<String> {
     serde_json::to_string(text).map_err(io::Error::from)
 }
 
-/// Thread numbers start at 1: Perfetto takes thread 0 for the idle task.
-fn thread(hart: usize) -> usize {
-    hart + 1
-}
-
 impl Timeline {
     /// Starts a timeline in a file.
     ///
     /// # Errors
     /// As [`AtomicFile::create`].
     pub fn create(path: &Path) -> Result<Self, OutputError> {
-        let mut timeline = Self { file: AtomicFile::create(path)?, named: Vec::new() };
+        let mut timeline = Self { file: AtomicFile::create(path)?, named: BTreeSet::new() };
         // The first event has no comma before it, so it is here: the others need not know.
         timeline.write(|file| {
             write!(
@@ -58,52 +90,57 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// Something that a hart did from one cycle to another. A slice that ends before it begins is
+    /// Something that went on from one cycle to another. A slice that ends before it begins is
     /// drawn as an empty one.
     ///
     /// # Errors
     /// [`OutputError`] if it cannot be written, for instance to a full disk.
-    pub fn hart_slice(
-        &mut self,
-        hart: usize,
-        name: &str,
-        begin_cycles: u64,
-        end_cycles: u64,
-    ) -> Result<(), OutputError> {
+    pub fn slice(&mut self, track: Track, name: &str, begin_cycles: u64, end_cycles: u64) -> Result<(), OutputError> {
         let duration = Microseconds(end_cycles.saturating_sub(begin_cycles));
-        self.name_hart(hart)?;
+        self.name_track(track)?;
         self.write(|file| {
             write!(
                 file,
                 ",\n{{\"ph\":\"X\",\"pid\":{PROCESS},\"tid\":{},\"ts\":{},\"dur\":{duration},\"name\":{}}}",
-                thread(hart),
+                track.thread(),
                 Microseconds(begin_cycles),
                 quoted(name)?
             )
         })
     }
 
-    /// Something that happened on a hart at one cycle.
+    /// Something that happened at one cycle, and what there is to say of it.
     ///
     /// # Errors
-    /// As [`Timeline::hart_slice`].
-    pub fn instant(&mut self, hart: usize, name: &str, cycles: u64) -> Result<(), OutputError> {
-        self.name_hart(hart)?;
+    /// As [`Timeline::slice`].
+    pub fn instant(
+        &mut self,
+        track: Track,
+        name: &str,
+        cycles: u64,
+        arguments: &[(&str, &str)],
+    ) -> Result<(), OutputError> {
+        self.name_track(track)?;
         self.write(|file| {
             write!(
                 file,
-                ",\n{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{PROCESS},\"tid\":{},\"ts\":{},\"name\":{}}}",
-                thread(hart),
+                ",\n{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{PROCESS},\"tid\":{},\"ts\":{},\"name\":{}",
+                track.thread(),
                 Microseconds(cycles),
                 quoted(name)?
-            )
+            )?;
+            for (index, (name, value)) in arguments.iter().enumerate() {
+                let before = if index == 0 { ",\"args\":{" } else { "," };
+                write!(file, "{before}{}:{}", quoted(name)?, quoted(value)?)?;
+            }
+            file.write_all(if arguments.is_empty() { b"}" } else { b"}}" })
         })
     }
 
     /// The value that a counter of the whole machine has from a cycle on.
     ///
     /// # Errors
-    /// As [`Timeline::hart_slice`].
+    /// As [`Timeline::slice`].
     pub fn counter(&mut self, name: &str, cycles: u64, value: u64) -> Result<(), OutputError> {
         self.write(|file| {
             write!(
@@ -124,21 +161,17 @@ impl Timeline {
         self.file.commit()
     }
 
-    /// Names a hart's thread, and puts it in the order of the harts, before its first event.
-    fn name_hart(&mut self, hart: usize) -> Result<(), OutputError> {
-        if self.named.get(hart).copied().unwrap_or(false) {
+    /// Names a track, and puts it in its place, before its first event.
+    fn name_track(&mut self, track: Track) -> Result<(), OutputError> {
+        if !self.named.insert(track) {
             return Ok(());
         }
-        if self.named.len() <= hart {
-            self.named.resize(hart + 1, false);
-        }
-        self.named[hart] = true;
-        let tid = thread(hart);
+        let (thread, name, place) = (track.thread(), track.name(), track.place());
         self.write(|file| {
             write!(
                 file,
-                ",\n{{\"ph\":\"M\",\"pid\":{PROCESS},\"tid\":{tid},\"name\":\"thread_name\",\"args\":{{\"name\":\"hart {hart}\"}}}},\n\
-                 {{\"ph\":\"M\",\"pid\":{PROCESS},\"tid\":{tid},\"name\":\"thread_sort_index\",\"args\":{{\"sort_index\":{hart}}}}}"
+                ",\n{{\"ph\":\"M\",\"pid\":{PROCESS},\"tid\":{thread},\"name\":\"thread_name\",\"args\":{{\"name\":\"{name}\"}}}},\n\
+                 {{\"ph\":\"M\",\"pid\":{PROCESS},\"tid\":{thread},\"name\":\"thread_sort_index\",\"args\":{{\"sort_index\":{place}}}}}"
             )
         })
     }
@@ -157,11 +190,14 @@ mod tests {
 
     fn timeline(path: &Path) -> Timeline {
         let mut timeline = Timeline::create(path).expect("created");
-        timeline.hart_slice(1, "sys_read", 1_000, 2_345).expect("written");
-        timeline.hart_slice(0, "\"quoted\" \\ \n \u{1} é", 0, 1).expect("written");
-        timeline.instant(1, "interrupt 5", 2_000_001).expect("written");
+        timeline.slice(Track::Hart(1), "sys_read", 1_000, 2_345).expect("written");
+        timeline.slice(Track::Hart(0), "\"quoted\" \\ \n \u{1} é", 0, 1).expect("written");
+        timeline.instant(Track::Hart(1), "interrupt 5", 2_000_001, &[]).expect("written");
+        timeline.slice(Track::Transactions(1), "transaction", 1_500, 2_500).expect("written");
+        let arguments = [("rule", "size"), ("address", "\"there\"")];
+        timeline.instant(Track::Transactions(1), "conflict", 2_000, &arguments).expect("written");
         timeline.counter("misses", u64::MAX, u64::MAX).expect("written");
-        timeline.hart_slice(0, "backwards", 5, 4).expect("written");
+        timeline.slice(Track::Hart(0), "backwards", 5, 4).expect("written");
         timeline
     }
 
@@ -173,7 +209,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).expect("readable");
         let document: Value = serde_json::from_str(&text).expect("JSON");
         let events = document["traceEvents"].as_array().expect("an array");
-        assert_eq!(events.len(), 1 + 2 * 2 + 5);
+        assert_eq!(events.len(), 1 + 3 * 2 + 7);
         assert!(events.iter().any(|event| event["name"] == "\"quoted\" \\ \n \u{1} é"));
         insta::assert_snapshot!(text);
     }
@@ -215,7 +251,7 @@ mod tests {
             let directory = tempfile::tempdir().expect("a directory");
             let path = directory.path().join("timeline.json");
             let mut timeline = Timeline::create(&path).expect("created");
-            timeline.hart_slice(hart, &name, begin, begin.saturating_add(length)).expect("written");
+            timeline.slice(Track::Hart(hart), &name, begin, begin.saturating_add(length)).expect("written");
             timeline.finish().expect("finished");
             let text = std::fs::read_to_string(&path).expect("readable");
             let document: Value = serde_json::from_str(&text).expect("JSON");

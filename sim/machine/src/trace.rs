@@ -3,8 +3,11 @@
 use crate::hart::{Hart, Privilege};
 use crate::machine::Event;
 use crate::output::OutputError;
-use crate::timeline::Timeline;
+use crate::result::{cause_name, data_place, place, requester, winner};
+use crate::symbols::SymbolTable;
+use crate::timeline::{Timeline, Track};
 use concord_abi::htm::Cause;
+use concord_htm::profile::Conflict;
 use std::path::Path;
 
 /// One stretch of a hart's time.
@@ -63,12 +66,6 @@ impl Trace {
     }
 }
 
-/// A cause as results have it.
-fn cause_name(cause: Cause) -> String {
-    let named = Cause::RESTARTS.iter().find(|(known, _)| *known == cause);
-    named.map_or_else(String::new, |(_, name)| name.to_lowercase().replace('_', "-"))
-}
-
 /// Writes the timeline.
 pub(crate) struct Tracer {
     timeline: Timeline,
@@ -96,7 +93,11 @@ impl Tracer {
                     &text
                 }
             };
-            self.timeline.hart_slice(slice.hart, name, slice.begin_cycle, slice.end_cycle)?;
+            let track = match slice.what {
+                Doing::Attempt { .. } => Track::Transactions(slice.hart),
+                _ => Track::Hart(slice.hart),
+            };
+            self.timeline.slice(track, name, slice.begin_cycle, slice.end_cycle)?;
         }
         Ok(())
     }
@@ -108,7 +109,21 @@ impl Tracer {
             Event::RegionEnd => "region ends".to_owned(),
             Event::Gear(gear) => format!("{} gear", gear.name()),
         };
-        self.timeline.instant(hart, &name, cycle)
+        self.timeline.instant(Track::Hart(hart), &name, cycle, &[])
+    }
+
+    /// A conflict, with the transactions of the hart that asked, or where a device did, of the hart that was in its way.
+    pub fn conflict(&mut self, conflict: &Conflict, symbols: Option<&SymbolTable>) -> Result<(), OutputError> {
+        let key = &conflict.key;
+        let arguments = [
+            ("requester", &*requester(symbols, key)),
+            ("holder", &place(symbols, key.holder_pc)),
+            ("address", &data_place(symbols, key.address)),
+            ("winner", winner(key)),
+            ("rule", key.rule.name()),
+        ];
+        let track = Track::Transactions(conflict.requester_hart.unwrap_or(conflict.holder_hart));
+        self.timeline.instant(track, "conflict", conflict.cycle, &arguments)
     }
 
     pub fn finish(self) -> Result<(), OutputError> {

@@ -124,6 +124,14 @@ impl Machine {
         }
     }
 
+    /// Follows every access from here on, as if the configuration had said so from the beginning.
+    pub fn check_isolation(&mut self) {
+        self.configuration.check_isolation = true;
+        if self.checker.is_none() {
+            self.watch_isolation();
+        }
+    }
+
     /// Switches the checker on, for a machine that may have live transactions.
     pub(crate) fn watch_isolation(&mut self) {
         let mut checker = concord_htm::check::Checker::new();
