@@ -190,6 +190,9 @@ impl Checker {
                 let committed = written.committed;
                 return Err(Violation::NotRestored { id, pc: written.pc, word: *word, found, committed });
             }
+            self.note_present(*word, found);
+        }
+        for word in &footprint.writes {
             self.check_neighbours(id, line_of(*word), memory)?;
         }
         self.leave(&footprint);

@@ -13,7 +13,9 @@ pub enum Observer {
     },
     /// A hart outside any transaction.
     Hart(usize),
-    /// A hart's page walker. It sees what the hart's active transaction wrote; `active` is its id, 0 for none.
+    /// A hart's page walker. It sees what the hart's active transaction wrote; `active` is its id, 0 for none. What it marks in
+    /// the transaction's write set ([`Engine::active_wrote`](crate::Engine::active_wrote)) is a write of the transaction, and is
+    /// reported as such.
     Walker {
         hart: usize,
         active: u64,

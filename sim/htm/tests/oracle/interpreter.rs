@@ -1,0 +1,458 @@
+//! Harts that execute random programs on an engine, the way the machine does: ask, roll back who lost, access, add.
+
+mod access;
+
+use super::fault::{Fault, Undoing};
+use super::program::{Operation, Program};
+use super::serial::{Access, initial_memory, replay};
+use access::{mix, words};
+use concord_abi::htm::Cause;
+use concord_htm::check::{Checker, Violation};
+use concord_htm::manager::{Manager, Rule};
+use concord_htm::policy::Policy;
+use concord_htm::profile::Conflict;
+use concord_htm::{Begun, Ended, Engine, Loss, Popped};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Operations that no run of these programs comes near, unless it never ends.
+const OPERATIONS_MAX: u64 = 50_000;
+/// One in so many operations is preceded by a context switch.
+const SWITCH_PERIOD: u16 = 32;
+
+/// What to do besides running the program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    pub checks: bool,
+    pub fault: Option<Fault>,
+    /// After this many operations the engine goes through a file.
+    pub cut: Option<u64>,
+}
+
+/// What was wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The checker stopped the run.
+    Violation(Violation),
+    /// The serial oracle gets something else.
+    Serial(String),
+    /// It does not end.
+    Stuck,
+    /// The lower priority won.
+    Inversion(Box<Conflict>),
+}
+
+impl From<Violation> for Failure {
+    fn from(violation: Violation) -> Failure {
+        Failure::Violation(violation)
+    }
+}
+
+/// What a run came to.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub events: Vec<Vec<Access>>,
+    pub memory: Vec<u64>,
+    pub operations: u64,
+    /// The engine at the end, as a file.
+    pub engine: Vec<u8>,
+    pub seen: Seen,
+}
+
+/// What happened how often, to know that the tests test something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub committed: u64,
+    pub nested: u64,
+    pub suspended: u64,
+    pub restarts: [u64; 8],
+    pub waits: u64,
+    pub refused: u64,
+    pub doomed: u64,
+    pub stack: u64,
+    pub overflowed: u64,
+    pub migrated: u64,
+}
+
+impl Seen {
+    pub fn add(&mut self, other: &Seen) {
+        self.committed += other.committed;
+        self.nested += other.nested;
+        self.suspended += other.suspended;
+        self.restarts.iter_mut().zip(other.restarts).for_each(|(sum, count)| *sum += count);
+        self.waits += other.waits;
+        self.refused += other.refused;
+        self.doomed += other.doomed;
+        self.stack += other.stack;
+        self.overflowed += other.overflowed;
+        self.migrated += other.migrated;
+    }
+}
+
+/// What a restart puts back.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Checkpoint {
+    pc: usize,
+    register: u64,
+}
+
+struct Thread {
+    operations: Vec<Operation>,
+    priority: u64,
+    /// The id of its context.
+    context: u64,
+    pc: usize,
+    register: u64,
+    /// Of each trap whose handler runs: whether it suspended a transaction.
+    traps: Vec<bool>,
+    /// The same of the context switch that it waits through.
+    was_active: bool,
+    /// Operations that happen once and happened.
+    fired: BTreeSet<usize>,
+    last_hart: Option<usize>,
+    /// Its operation ended in a restart.
+    restarted: bool,
+}
+
+#[derive(Clone, Default)]
+struct Hart {
+    thread: Option<usize>,
+    ready_cycle: u64,
+}
+
+/// What becomes of an operation.
+#[derive(PartialEq, Eq)]
+enum Flow {
+    /// The next one follows, unless it ended in a restart.
+    Next,
+    /// It is tried again, or has said where to go on.
+    Stay,
+}
+
+pub struct World<'a> {
+    program: &'a Program,
+    options: Options,
+    engine: Engine<Checkpoint>,
+    memory: Vec<u64>,
+    checker: Option<Checker>,
+    threads: Vec<Thread>,
+    harts: Vec<Hart>,
+    waiting: VecDeque<usize>,
+    now: u64,
+    operations: u64,
+    random: u64,
+    /// What live transactions did.
+    open: BTreeMap<u64, Vec<Access>>,
+    priorities: BTreeMap<u64, u64>,
+    events: Vec<Vec<Access>>,
+    /// Lines that sets forgot, with that fault planted, and whose.
+    forgotten: BTreeMap<u64, u64>,
+    losses: Vec<Loss>,
+    seen: Seen,
+}
+
+/// Runs a program to its end, and holds it to the serial oracle.
+///
+/// # Errors
+/// [`Failure`] says what was wrong.
+pub fn run(program: &Program, policy: Policy, options: Options) -> Result<Outcome, Failure> {
+    let mut world = World::new(program, policy, options);
+    while world.step()? {}
+    replay(&world.events, &world.memory).map_err(Failure::Serial)?;
+    let engine = postcard::to_stdvec(&world.engine).expect("an engine can be written");
+    for counters in world.engine.counters() {
+        world.seen.committed += counters.committed;
+        world.seen.nested += counters.nested;
+        world.seen.suspended += counters.suspended;
+        world.seen.refused += counters.refused;
+        world.seen.overflowed += counters.overflowed_lines;
+        world.seen.restarts.iter_mut().zip(counters.restarts).for_each(|(sum, count)| *sum += count);
+    }
+    let World { events, memory, operations, seen, .. } = world;
+    Ok(Outcome { events, memory, operations, engine, seen })
+}
+
+impl<'a> World<'a> {
+    fn new(program: &'a Program, policy: Policy, options: Options) -> World<'a> {
+        let thread = |(index, thread): (usize, &super::program::Thread)| Thread {
+            operations: thread.operations(),
+            priority: thread.priority.into(),
+            context: index as u64 + 1,
+            pc: 0,
+            register: index as u64,
+            traps: Vec::new(),
+            was_active: false,
+            fired: BTreeSet::new(),
+            last_hart: None,
+            restarted: false,
+        };
+        let mut engine = Engine::new(program.harts, policy, program.seed);
+        engine.set_recording(true);
+        World {
+            program,
+            options,
+            engine,
+            memory: initial_memory(),
+            checker: options.checks.then(Checker::new),
+            threads: program.threads.iter().enumerate().map(thread).collect(),
+            harts: vec![Hart::default(); program.harts],
+            waiting: (0..program.threads.len()).filter(|index| !program.threads[*index].actions.is_empty()).collect(),
+            now: 0,
+            operations: 0,
+            random: program.seed | 1,
+            open: BTreeMap::new(),
+            priorities: BTreeMap::new(),
+            events: Vec::new(),
+            forgotten: BTreeMap::new(),
+            losses: Vec::new(),
+            seen: Seen::default(),
+        }
+    }
+
+    fn choose(&mut self) -> u16 {
+        if let Some(choice) = self.program.choices.get(self.operations as usize) {
+            return *choice;
+        }
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 24) as u16
+    }
+
+    /// One operation of one hart; false when all threads are done.
+    fn step(&mut self) -> Result<bool, Failure> {
+        self.schedule_idle_harts()?;
+        let busy = |hart: &usize| self.harts[*hart].thread.is_some();
+        let Some(first) = (0..self.harts.len()).filter(busy).map(|hart| self.harts[hart].ready_cycle).min() else {
+            return Ok(false);
+        };
+        self.now = self.now.max(first);
+        let ready: Vec<usize> =
+            (0..self.harts.len()).filter(busy).filter(|hart| self.harts[*hart].ready_cycle <= self.now).collect();
+        let choice = self.choose();
+        self.operations += 1;
+        if self.operations > OPERATIONS_MAX {
+            return Err(Failure::Stuck);
+        }
+        if self.options.cut == Some(self.operations) {
+            self.cut();
+        }
+        let hart = ready[choice as usize / 64 % ready.len()];
+        if choice.is_multiple_of(SWITCH_PERIOD) && !self.waiting.is_empty() {
+            // Also a hart that backs off is interrupted.
+            let hart = choice as usize / 64 % self.harts.len();
+            self.switch_out(hart)?;
+        } else {
+            self.harts[hart].ready_cycle = self.now + 1 + u64::from(choice % 4);
+            self.execute(hart)?;
+        }
+        self.check_priorities()?;
+        Ok(true)
+    }
+
+    /// The engine goes through a file, and a checker begins that was not there.
+    fn cut(&mut self) {
+        let bytes = postcard::to_stdvec(&self.engine).expect("an engine can be written");
+        self.engine = postcard::from_bytes(&bytes).expect("what was written can be read");
+        let words = self.memory.len() as u64;
+        self.engine.restore(self.harts.len(), |word| word < words).expect("what was saved is possible");
+        self.engine.set_recording(true);
+        if let Some(checker) = &mut self.checker {
+            *checker = Checker::new();
+            checker.adopt(self.engine.written_words(), &Undoing::new(&mut self.memory, None));
+        }
+    }
+
+    fn schedule_idle_harts(&mut self) -> Result<(), Failure> {
+        for hart in 0..self.harts.len() {
+            if let Some(thread) = self.harts[hart].thread
+                && self.threads[thread].pc == self.threads[thread].operations.len()
+            {
+                assert!(
+                    !self.engine.is_active(hart) && self.engine.frames(hart) == 0,
+                    "a thread ends with nothing open"
+                );
+                self.harts[hart].thread = None;
+                self.engine.switch_context(hart, 0).expect("nothing is active");
+            }
+            if self.harts[hart].thread.is_none() && !self.waiting.is_empty() {
+                self.switch_in(hart);
+            }
+        }
+        Ok(())
+    }
+
+    fn switch_out(&mut self, hart: usize) -> Result<(), Failure> {
+        if let Some(thread) = self.harts[hart].thread.take() {
+            self.threads[thread].was_active = self.engine.is_active(hart);
+            self.trap(hart)?;
+            self.waiting.push_back(thread);
+        }
+        self.switch_in(hart);
+        Ok(())
+    }
+
+    fn switch_in(&mut self, hart: usize) {
+        let Some(index) = self.waiting.pop_front() else { return };
+        self.harts[hart] = Hart { thread: Some(index), ready_cycle: self.now + 1 };
+        let thread = &mut self.threads[index];
+        self.engine.switch_context(hart, thread.context).expect("the context is free and nothing is active");
+        self.engine.set_priority(hart, thread.priority);
+        self.seen.migrated += u64::from(thread.last_hart.is_some_and(|last| last != hart) && thread.was_active);
+        thread.last_hart = Some(hart);
+        if std::mem::take(&mut thread.was_active) {
+            self.pop(hart, true);
+        }
+    }
+
+    /// Takes a trap; its loss, if the mode has one, is nobody's restart yet.
+    fn trap(&mut self, hart: usize) -> Result<(), Failure> {
+        let memory = &mut Undoing::new(&mut self.memory, self.options.fault);
+        let (_, loss) = self.engine.trap(hart, self.now, memory);
+        self.losses.extend(loss);
+        self.settle()
+    }
+
+    fn pop(&mut self, hart: usize, privileged: bool) -> Flow {
+        match self.engine.pop(hart, privileged, self.now).expect("what was pushed can be popped") {
+            Popped::Nothing | Popped::Resumed => Flow::Next,
+            Popped::Restarted(loss) => {
+                self.seen.doomed += 1;
+                self.restart(&loss);
+                Flow::Next
+            }
+        }
+    }
+
+    /// Puts a hart back to the checkpoint of its active transaction.
+    fn restart(&mut self, loss: &Loss) {
+        let checkpoint = *self.engine.checkpoint(loss.hart).expect("who restarts is active");
+        let hart = &mut self.harts[loss.hart];
+        hart.ready_cycle = self.now + 1 + loss.backoff_cycles;
+        let thread = &mut self.threads[hart.thread.expect("who is active has a thread")];
+        (thread.pc, thread.register) = (checkpoint.pc, checkpoint.register);
+        thread.restarted = true;
+    }
+
+    /// What the losers did did not happen.
+    fn settle(&mut self) -> Result<(), Failure> {
+        for loss in std::mem::take(&mut self.losses) {
+            self.open.remove(&loss.id);
+            self.forgotten.retain(|_, id| *id != loss.id);
+            if let Some(checker) = &mut self.checker {
+                checker.rollback(loss.id, &Undoing::new(&mut self.memory, None))?;
+            }
+            if loss.active {
+                self.restart(&loss);
+            }
+        }
+        Ok(())
+    }
+
+    /// Under os_prio the lower priority wins against nobody but one that is suspended in its own context.
+    fn check_priorities(&mut self) -> Result<(), Failure> {
+        for conflict in self.engine.take_conflicts() {
+            self.seen.stack += u64::from(conflict.key.rule == Rule::Stack);
+            if self.engine.policy().manager != Manager::OsPrio
+                || matches!(conflict.key.rule, Rule::Stack | Rule::Nontransactional)
+            {
+                continue;
+            }
+            let hart = conflict.requester_hart.expect("a device is not arbitrated");
+            let requester = match conflict.requester_id {
+                0 => self.engine.priority(hart),
+                id => self.priorities[&id],
+            };
+            let holder = self.priorities[&conflict.holder_id];
+            let (winner, loser) = if conflict.key.requester_won { (requester, holder) } else { (holder, requester) };
+            if winner < loser || conflict.inversion {
+                return Err(Failure::Inversion(Box::new(conflict)));
+            }
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self, hart: usize) -> Result<(), Failure> {
+        let index = self.harts[hart].thread.expect("only harts with a thread are chosen");
+        let pc = self.threads[index].pc;
+        self.threads[index].restarted = false;
+        let is_first = self.threads[index].fired.insert(pc);
+        let flow = match self.threads[index].operations[pc] {
+            Operation::Load { word, is_wide } => self.load(hart, index, &words(word, is_wide))?,
+            Operation::Store { word, is_wide, salt } => {
+                let value = mix(self.threads[index].register, salt.into());
+                self.store(hart, &words(word, is_wide), value)?
+            }
+            Operation::Swap { word, salt } => self.swap(hart, index, word, salt)?,
+            Operation::CompareAndSwap { word, hits, salt } => self.compare_and_swap(hart, index, word, hits, salt)?,
+            Operation::Test { word, hits } => self.test(hart, index, word, hits)?,
+            Operation::Begin => self.begin(hart, index),
+            Operation::End => self.end(hart)?,
+            Operation::Push { end } | Operation::Trap { end } if !is_first => {
+                self.threads[index].pc = end;
+                Flow::Stay
+            }
+            Operation::Push { .. } => {
+                self.engine.push(hart, false).expect("programs do not nest so deep");
+                Flow::Next
+            }
+            Operation::Pop => self.pop(hart, false),
+            Operation::Trap { .. } => {
+                let was_active = self.engine.is_active(hart);
+                self.threads[index].traps.push(was_active);
+                self.trap(hart)?;
+                Flow::Next
+            }
+            Operation::TrapReturn => match self.threads[index].traps.pop() {
+                Some(true) => self.pop(hart, true),
+                _ => Flow::Next,
+            },
+            Operation::Restart { code } if is_first => {
+                let status = Cause::Explicit.status(code);
+                let memory = &mut Undoing::new(&mut self.memory, self.options.fault);
+                self.losses.extend(self.engine.restart(hart, status, self.now, memory));
+                self.settle()?;
+                Flow::Next
+            }
+            Operation::Evict { line } if is_first => self.evict(hart, line)?,
+            Operation::Device { word, is_write } if is_first => self.device(word, is_write)?,
+            Operation::Restart { .. } | Operation::Evict { .. } | Operation::Device { .. } => Flow::Next,
+            Operation::Walk { word, marks } => self.walk(hart, word, marks)?,
+        };
+        let thread = &mut self.threads[index];
+        if flow == Flow::Next && !thread.restarted {
+            thread.pc = pc + 1;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, hart: usize, index: usize) -> Flow {
+        let thread = &self.threads[index];
+        let checkpoint = Checkpoint { pc: thread.pc + 1, register: thread.register };
+        let memory = &mut Undoing::new(&mut self.memory, self.options.fault);
+        match self.engine.begin(hart, self.now, memory, || checkpoint) {
+            Begun::Outermost => {
+                self.priorities.insert(self.engine.active_id(hart), thread.priority);
+            }
+            Begun::Nested => {}
+            begun => panic!("programs do not nest so deep: {begun:?}"),
+        }
+        Flow::Next
+    }
+
+    fn end(&mut self, hart: usize) -> Result<Flow, Failure> {
+        let id = self.engine.active_id(hart);
+        match self.engine.end(hart, self.now) {
+            Ended::Nested => {}
+            Ended::Committed { .. } => {
+                self.events.extend(self.open.remove(&id));
+                self.forgotten.retain(|_, forgetful| *forgetful != id);
+                if let Some(checker) = &mut self.checker {
+                    checker.commit(id, &Undoing::new(&mut self.memory, None))?;
+                }
+            }
+            Ended::NotActive => panic!("a section ends in its transaction"),
+        }
+        Ok(Flow::Next)
+    }
+}

@@ -1,0 +1,291 @@
+//! Accesses to memory: ask, roll back who lost, join the sets, access.
+
+use super::{Failure, Flow, World};
+use crate::fault::{Fault, Undoing};
+use crate::program::WORDS;
+use crate::serial::Access;
+use concord_htm::check::Observer;
+use concord_htm::{Evicted, Party, Request, Verdict, Word};
+use std::collections::BTreeMap;
+
+/// What a walker sets in a word.
+const MARK: u64 = 1 << 63;
+
+impl World<'_> {
+    pub(super) fn load(&mut self, hart: usize, index: usize, words: &[Word]) -> Result<Flow, Failure> {
+        let party = self.party(hart);
+        if self.ask(party, words, false, false)? != Verdict::Granted {
+            return Ok(Flow::Stay);
+        }
+        self.join(hart, words, false);
+        for word in words {
+            let value = self.read(hart, *word)?;
+            self.threads[index].register = mix(self.threads[index].register, value);
+        }
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn store(&mut self, hart: usize, words: &[Word], value: u64) -> Result<Flow, Failure> {
+        let party = self.party(hart);
+        if self.ask(party, words, true, false)? != Verdict::Granted {
+            return Ok(Flow::Stay);
+        }
+        self.join(hart, words, true);
+        for word in words {
+            self.write(hart, *word, mix(value, *word))?;
+        }
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn swap(&mut self, hart: usize, index: usize, word: Word, salt: u8) -> Result<Flow, Failure> {
+        let party = self.party(hart);
+        if self.ask(party, &[word], true, true)? != Verdict::Granted {
+            return Ok(Flow::Stay);
+        }
+        self.join(hart, &[word], true);
+        let old = self.read(hart, word)?;
+        let register = std::mem::replace(&mut self.threads[index].register, old);
+        self.write(hart, word, mix(register, salt.into()))?;
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn compare_and_swap(
+        &mut self,
+        hart: usize,
+        index: usize,
+        word: Word,
+        hits: bool,
+        salt: u8,
+    ) -> Result<Flow, Failure> {
+        let party = if self.engine.is_active(hart) { Party::Transaction(hart) } else { Party::Arbitrated(hart) };
+        let expected = self.expected(word, hits);
+        if self.ask(party, &[word], false, false)? != Verdict::Granted {
+            return Ok(Flow::Stay);
+        }
+        let equal = self.memory[word as usize] == expected;
+        if equal && self.ask(party, &[word], true, false)? != Verdict::Granted {
+            // Refused software tries again.
+            return Ok(Flow::Stay);
+        }
+        self.join(hart, &[word], false);
+        let value = self.read(hart, word)?;
+        if equal {
+            self.join(hart, &[word], true);
+            self.write(hart, word, mix(value, salt.into()))?;
+        }
+        let register = &mut self.threads[index].register;
+        *register = mix(*register, equal.into());
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn test(&mut self, hart: usize, index: usize, word: Word, hits: bool) -> Result<Flow, Failure> {
+        let expected = self.expected(word, hits);
+        let party = self.party(hart);
+        if self.ask(party, &[word], false, false)? != Verdict::Granted {
+            return Ok(Flow::Stay);
+        }
+        let value = self.memory[word as usize];
+        let equal = value == expected;
+        if equal {
+            self.join(hart, &[word], false);
+            self.read(hart, word)?;
+        } else {
+            let observer = self.observer(hart);
+            if let Some(checker) = &mut self.checker {
+                checker.test(observer, word, value, self.now)?;
+            }
+            // What it saw was committed then, whatever becomes of its transaction.
+            if !self.wrote(hart, word) {
+                self.events.push(vec![Access::Read { word, value }]);
+            }
+        }
+        let register = &mut self.threads[index].register;
+        *register = mix(*register, equal.into());
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn evict(&mut self, hart: usize, line: u64) -> Result<Flow, Failure> {
+        let memory = &mut Undoing::new(&mut self.memory, self.options.fault);
+        match self.engine.evicted(hart, line, self.now, memory) {
+            Evicted::Nothing => {}
+            Evicted::Overflowed
+                if self.options.fault == Some(Fault::ForgottenOnEviction)
+                    && self.engine.active_lines(hart).contains(&line) =>
+            {
+                self.forgotten.insert(line, self.engine.active_id(hart));
+            }
+            Evicted::Overflowed => {}
+            Evicted::Lost(loss) => {
+                self.losses.push(loss);
+                self.settle()?;
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// A device looks at committed memory, and what it writes wins.
+    pub(super) fn device(&mut self, word: Word, is_write: bool) -> Result<Flow, Failure> {
+        self.engine.take_out(&mut Undoing::new(&mut self.memory, None));
+        let value = self.memory[word as usize];
+        let mut event = vec![Access::Read { word, value }];
+        if let Some(checker) = &mut self.checker {
+            checker.read(Observer::Device, word, value, 0)?;
+        }
+        if is_write {
+            self.ask(Party::Device, &[word], true, false)?;
+            let new = mix(value, self.now);
+            if let Some(checker) = &mut self.checker {
+                checker.write(Observer::Device, word, value, new, 0)?;
+            }
+            self.memory[word as usize] = new;
+            event.push(Access::Write { word, value: new });
+        }
+        self.events.push(event);
+        self.engine.put_in(&mut Undoing::new(&mut self.memory, None));
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn walk(&mut self, hart: usize, word: Word, marks: bool) -> Result<Flow, Failure> {
+        self.ask(Party::Nontransactional(hart), &[word], marks, false)?;
+        let id = self.engine.active_id(hart);
+        let walker = Observer::Walker { hart, active: id };
+        let value = self.memory[word as usize];
+        if let Some(checker) = &mut self.checker {
+            checker.read(walker, word, value, self.now)?;
+        }
+        let new = value | MARK;
+        if self.engine.active_wrote(hart, word) {
+            if marks && new != value {
+                self.write(hart, word, new)?;
+            }
+            return Ok(Flow::Next);
+        }
+        self.events.push(vec![Access::Read { word, value }]);
+        if marks && new != value {
+            if let Some(checker) = &mut self.checker {
+                checker.write(walker, word, value, new, self.now)?;
+            }
+            self.memory[word as usize] = new;
+            self.events.push(vec![Access::Write { word, value: new }]);
+            // It does not meet its own transaction, which is as if that had seen the mark.
+            let own = self.open.get_mut(&id).into_iter().flatten().filter(|access| access.word() == word);
+            own.for_each(|access| *access = Access::Read { word, value: new });
+        }
+        Ok(Flow::Next)
+    }
+
+    /// What to expect of a word so that it is equal, or is not.
+    fn expected(&self, word: Word, hits: bool) -> u64 {
+        let value = self.memory[word as usize];
+        if hits { value } else { !value }
+    }
+
+    fn party(&self, hart: usize) -> Party {
+        if self.engine.is_active(hart) { Party::Transaction(hart) } else { Party::Nontransactional(hart) }
+    }
+
+    fn observer(&self, hart: usize) -> Observer {
+        match self.engine.active_id(hart) {
+            0 => Observer::Hart(hart),
+            id => Observer::Transaction { id, hart },
+        }
+    }
+
+    fn wrote(&self, hart: usize, word: Word) -> bool {
+        let accesses = self.open.get(&self.engine.active_id(hart)).into_iter().flatten();
+        accesses.into_iter().any(|access| matches!(access, Access::Write { word: written, .. } if *written == word))
+    }
+
+    /// Resolves the conflicts of an access, line by line; it has no effect yet.
+    fn ask(&mut self, party: Party, words: &[Word], write: bool, is_swap: bool) -> Result<Verdict, Failure> {
+        if is_swap && self.options.fault == Some(Fault::UncheckedSwap) {
+            return Ok(Verdict::Granted);
+        }
+        for (line, mask) in lines(words) {
+            if self.forgotten.contains_key(&line) {
+                continue;
+            }
+            let is_free = self.is_free(party, line, mask, write);
+            let request = Request { party, line, words: mask, write, pc: self.now, now: self.now };
+            let memory = &mut Undoing::new(&mut self.memory, self.options.fault);
+            let verdict = self.engine.resolve(&request, memory, &mut self.losses);
+            if self.options.fault.is_none() {
+                assert!(
+                    !is_free || verdict == Verdict::Granted && self.losses.is_empty(),
+                    "a mask allowed {request:?}"
+                );
+            }
+            self.settle()?;
+            match (verdict, party.hart()) {
+                (Verdict::Granted, _) => {}
+                (Verdict::Wait { cycles }, Some(hart)) => {
+                    self.seen.waits += 1;
+                    self.harts[hart].ready_cycle = self.now + cycles;
+                    return Ok(verdict);
+                }
+                _ => return Ok(verdict),
+            }
+        }
+        Ok(Verdict::Granted)
+    }
+
+    /// What the machine does without asking, by the masks.
+    fn is_free(&self, party: Party, line: u64, words: u8, write: bool) -> bool {
+        let Some(hart) = party.hart() else { return false };
+        let masks = self.engine.masks(hart, line);
+        let (own, others) =
+            if write { (masks.writable, masks.line_is_writable) } else { (masks.readable, masks.line_is_readable) };
+        words & !own == 0 || others
+    }
+
+    fn join(&mut self, hart: usize, words: &[Word], write: bool) {
+        for (line, mask) in lines(words) {
+            self.engine.add(hart, line, mask, write, self.now, &Undoing::new(&mut self.memory, None));
+        }
+    }
+
+    fn log(&mut self, hart: usize, access: Access) {
+        match self.engine.active_id(hart) {
+            0 => self.events.push(vec![access]),
+            id => self.open.entry(id).or_default().push(access),
+        }
+    }
+
+    fn read(&mut self, hart: usize, word: Word) -> Result<u64, Failure> {
+        let value = self.memory[word as usize];
+        let observer = self.observer(hart);
+        if let Some(checker) = &mut self.checker {
+            checker.read(observer, word, value, self.now)?;
+        }
+        self.log(hart, Access::Read { word, value });
+        Ok(value)
+    }
+
+    fn write(&mut self, hart: usize, word: Word, value: u64) -> Result<(), Failure> {
+        let observer = self.observer(hart);
+        if let Some(checker) = &mut self.checker {
+            checker.write(observer, word, self.memory[word as usize], value, self.now)?;
+        }
+        self.memory[word as usize] = value;
+        self.log(hart, Access::Write { word, value });
+        Ok(())
+    }
+}
+
+/// One word, or two that adjoin and may be in two lines.
+pub(super) fn words(word: Word, is_wide: bool) -> Vec<Word> {
+    (word..=word + Word::from(is_wide && word + 1 < WORDS)).collect()
+}
+
+/// The lines of an access, with the words of each.
+fn lines(words: &[Word]) -> BTreeMap<u64, u8> {
+    let mut lines = BTreeMap::new();
+    for word in words {
+        *lines.entry(word / 8).or_default() |= 1 << (word % 8);
+    }
+    lines
+}
+
+pub(super) fn mix(register: u64, value: u64) -> u64 {
+    (register ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_add(1)
+}

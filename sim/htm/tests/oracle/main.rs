@@ -1,0 +1,185 @@
+//! The engine against a serial oracle: random programs of several harts under every manager, granularity and mode. What
+//! committed, in the order in which it did, gives the same values when it is done one by one; every run ends; and the isolation
+//! checker agrees. Planted faults are caught by both.
+//!
+//! `CONCORD_ORACLE_CASES` sets the number of programs under each policy.
+
+mod fault;
+mod interpreter;
+mod program;
+mod serial;
+
+use concord_htm::manager::Manager;
+use concord_htm::policy::{Granularity, Mode, Policy};
+use fault::Fault;
+use interpreter::{Failure, Options, Outcome, Seen, run};
+use program::{Program, program};
+use proptest::prelude::{any, prop_assert_eq};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use std::cell::RefCell;
+
+/// Programs under each policy.
+fn cases() -> u32 {
+    match std::env::var("CONCORD_ORACLE_CASES") {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("CONCORD_ORACLE_CASES must be a number, not {text:?}")),
+        Err(_) => 200,
+    }
+}
+
+/// Every granularity and mode; conflicts are sooner settled than by default, since the programs are short.
+fn policies(manager: Manager) -> [Policy; 4] {
+    let policy = |(granularity, mode)| Policy {
+        manager,
+        granularity,
+        mode,
+        backoff_base_cycles: 16,
+        restart_threshold: 3,
+        ..Policy::default()
+    };
+    [
+        (Granularity::Word, Mode::Virtualized),
+        (Granularity::Word, Mode::BestEffort),
+        (Granularity::Line, Mode::Virtualized),
+        (Granularity::Line, Mode::BestEffort),
+    ]
+    .map(policy)
+}
+
+/// The same programs every time for the same number of them.
+fn runner(cases: u32) -> TestRunner {
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 500, ..Config::default() };
+    TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+}
+
+/// Interleavings under which a program is tried, once one has failed: a smaller program seldom fails under the same.
+const INTERLEAVINGS: u64 = 128;
+
+/// A program that fails under some interleaving, and how.
+fn fails(
+    mut program: Program,
+    policy: Policy,
+    options: Options,
+    interleavings: u64,
+) -> Option<Box<(Program, Failure)>> {
+    for _ in 0..interleavings {
+        if let Err(failure) = run(&program, policy, options) {
+            return Some(Box::new((program, failure)));
+        }
+        program.choices.clear();
+        program.seed = program.seed.wrapping_add(1);
+    }
+    None
+}
+
+/// Runs random programs. Of those that fail it gives one from which nothing can be left out, and how that fails.
+fn run_random_programs(
+    cases: u32,
+    policy: Policy,
+    options: Options,
+    mut passed: impl FnMut(&Outcome),
+) -> Result<(), Box<(Program, Failure)>> {
+    let passed = RefCell::new(&mut passed);
+    let result = runner(cases).run(&program(), |program| match run(&program, policy, options) {
+        Ok(outcome) => {
+            (passed.borrow_mut())(&outcome);
+            Ok(())
+        }
+        Err(_) => Err(TestCaseError::fail("it fails")),
+    });
+    let mut smallest = match result {
+        Ok(()) => return Ok(()),
+        Err(TestError::Fail(_, program)) => fails(program, policy, options, 1).expect("runs are deterministic"),
+        Err(error) => panic!("{policy:?}: {error}"),
+    };
+    // What shrinks the values does not take actions out of others.
+    let fails_too = |program| fails(program, policy, options, INTERLEAVINGS);
+    while let Some(smaller) = smallest.0.smaller().into_iter().find_map(fails_too) {
+        smallest = smaller;
+    }
+    Err(smallest)
+}
+
+/// Holds every granularity and mode of a manager to the oracle.
+fn hold_to_the_oracle(manager: Manager) -> Seen {
+    let (mut operations, mut seen) = (0, Seen::default());
+    for policy in policies(manager) {
+        let options = Options { checks: true, ..Options::default() };
+        let result = run_random_programs(cases(), policy, options, |outcome| {
+            operations += outcome.operations;
+            seen.add(&outcome.seen);
+        });
+        if let Err(smallest) = result {
+            let (program, failure) = *smallest;
+            panic!("{policy:?}: {failure:x?} in {program:#?}");
+        }
+    }
+    println!("{}: {} operations, {seen:?}", manager.name(), operations);
+    // Otherwise the programs test less than they are meant to.
+    let Seen { committed, nested, suspended, doomed, stack, overflowed, migrated, restarts, .. } = seen;
+    let [_, conflict, nontransactional, explicit, _, capacity, interrupt, _] = restarts;
+    let counts = [committed, nested, suspended, doomed, stack, overflowed, migrated];
+    assert!(counts.iter().all(|count| *count > 0), "{seen:?}");
+    let counts = [conflict, nontransactional, explicit, capacity, interrupt];
+    assert!(counts.iter().all(|count| *count > 0), "{seen:?}");
+    seen
+}
+
+#[test]
+fn timestamp_is_serial_and_ends() {
+    assert!(hold_to_the_oracle(Manager::Timestamp).refused > 0);
+}
+
+#[test]
+fn size_matters_is_serial_and_ends() {
+    assert!(hold_to_the_oracle(Manager::SizeMatters).refused > 0);
+}
+
+#[test]
+fn os_prio_is_serial_ends_and_inverts_no_priority() {
+    assert!(hold_to_the_oracle(Manager::OsPrio).refused > 0);
+}
+
+#[test]
+fn polka_is_serial_and_ends() {
+    assert!(hold_to_the_oracle(Manager::Polka).waits > 0);
+}
+
+#[test]
+fn requester_wins_is_serial_and_ends() {
+    hold_to_the_oracle(Manager::RequesterWins);
+}
+
+/// An engine that went through a file makes the same decisions and draws the same random numbers; a checker that begins there has
+/// nothing to object to.
+#[test]
+fn a_run_that_is_cut_goes_on_the_same() {
+    for policy in Manager::ALL.into_iter().flat_map(policies) {
+        let result = runner(cases() / 4).run(&(program(), any::<u64>()), |(program, cut)| {
+            let options = Options { checks: true, ..Options::default() };
+            let whole = run(&program, policy, options).expect("another test says that it is serial");
+            let cut = Options { cut: Some(1 + cut % whole.operations), ..options };
+            let pieces = run(&program, policy, cut).map_err(|failure| TestCaseError::fail(format!("{failure:x?}")))?;
+            prop_assert_eq!(whole, pieces);
+            Ok(())
+        });
+        if let Err(error) = result {
+            panic!("{policy:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn the_checker_and_the_oracle_catch_planted_faults() {
+    for fault in [Fault::MissingUndo, Fault::ForgottenOnEviction, Fault::UncheckedSwap] {
+        for granularity in [Granularity::Word, Granularity::Line] {
+            for checks in [true, false] {
+                let policy = Policy { granularity, ..policies(Manager::SizeMatters)[0] };
+                let options = Options { checks, fault: Some(fault), cut: None };
+                let (program, failure) = *run_random_programs(2000, policy, options, |_| {}).unwrap_err();
+                println!("{fault:?} by {granularity:?}: {failure:x?} in {program:?}");
+                assert_eq!(matches!(failure, Failure::Violation(_)), checks, "{fault:?}: {failure:x?} in {program:#?}");
+                assert!(program.size() <= 10, "{fault:?}: {program:#?}");
+            }
+        }
+    }
+}

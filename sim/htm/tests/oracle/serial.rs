@@ -1,0 +1,45 @@
+//! The serial oracle: what happened, in the order in which it became visible, done again one by one.
+
+use super::program::WORDS;
+use concord_htm::Word;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Read { word: Word, value: u64 },
+    Write { word: Word, value: u64 },
+}
+
+impl Access {
+    pub fn word(self) -> Word {
+        match self {
+            Access::Read { word, .. } | Access::Write { word, .. } => word,
+        }
+    }
+}
+
+pub fn initial_memory() -> Vec<u64> {
+    (0..WORDS.next_multiple_of(8)).map(|word| 0x1111 * (word + 1)).collect()
+}
+
+/// Does the events (a committed transaction, or an access outside any) one after the other.
+///
+/// # Errors
+/// What was read or is left differs.
+pub fn replay(events: &[Vec<Access>], left: &[u64]) -> Result<(), String> {
+    let mut memory = initial_memory();
+    for (number, event) in events.iter().enumerate() {
+        for access in event {
+            match *access {
+                Access::Read { word, value } if memory[word as usize] != value => {
+                    let serial = memory[word as usize];
+                    return Err(format!(
+                        "event {number} read {value:#x} in word {word}, serially {serial:#x}: {event:x?}"
+                    ));
+                }
+                Access::Read { .. } => {}
+                Access::Write { word, value } => memory[word as usize] = value,
+            }
+        }
+    }
+    if memory != left { Err(format!("memory is {left:x?}, serially {memory:x?}")) } else { Ok(()) }
+}
