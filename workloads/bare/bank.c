@@ -3,9 +3,10 @@
  * audits instead: it adds up all accounts in one transaction, and must find what the bank began with, however many transfers are
  * under way.
  *
- * What to look at: the sum, on the console, which is right although nobody ever takes a lock. Then how many transactions restarted and
- * for what cause, in the result; how it grows with --harts; and whom the audits, which read everything, lose to under another
- * contention manager. With `granularity = "line"` on the board, transfers conflict that have no account in common: eight lie on a line.
+ * What to look at: the sum, on the console, which is right although nobody ever takes a lock. Then, in the result, how many
+ * transactions restarted, for what cause, and how that grows with --harts; and in its conflicts, who wins when a transfer meets an
+ * audit, which reads everything: with --contention-manager another one. With --granularity line, transfers conflict that have no account in
+ * common, as eight accounts lie on a line.
  */
 #include "bare.h"
 #include "random.h"
@@ -26,7 +27,7 @@ static struct {
 } __attribute__((aligned(LINE_SIZE_BYTES))) notes[HARTS_MAX];
 
 /* Moves the amount, where the account holds that much; says whether it did. */
-static int transfer(u64 from, u64 to, u64 amount)
+static NAMED int transfer(u64 from, u64 to, u64 amount)
 {
     /*
      * What xbegin returns is dropped: whatever was the reason of a restart, the answer is to try again. That is right for a
@@ -50,7 +51,7 @@ static u64 total(void)
     return sum;
 }
 
-static u64 audit(void)
+static NAMED u64 audit(void)
 {
     xbegin();
     u64 sum = total();

@@ -8,6 +8,9 @@ typedef unsigned char u8;
 #define HARTS_MAX 64
 #define LINE_SIZE_BYTES 64
 
+/* For a function that the profiles of a run's result shall name, and not the one that calls it. */
+#define NAMED __attribute__((noinline, noclone))
+
 /*
  * Called once on every hart between two barriers. `index` counts the running harts from 0 and is not the hart number.
  */

@@ -3,9 +3,9 @@
  * removes it. Each operation is one section, a transaction where it can be one.
  *
  * What to look at: no code below speaks of other harts. There is no lock for each node, no order of locks, no mark on a removed node;
- * between cx_optimistic and cx_end the list is this hart's alone. In the result: the read sets are long, since a search reads every
- * node up to the key, and whoever changes the list near its head makes all who have passed there restart. In best-effort mode, some of
- * the sections cannot be transactions and are entered with the lock.
+ * between cx_optimistic and cx_end the list is this hart's alone. In the result: the sets are long, since a search reads every node
+ * up to the key, and who changes the list near its head is in conflict with all who have passed there. Nobody takes the lock as long
+ * as all nodes fit into the first-level cache, or the machine is not in best-effort mode.
  */
 #include "bare.h"
 #include "cx.h"
@@ -52,7 +52,7 @@ static int is_key(const struct node *node, u64 key)
     return node && node->key == key;
 }
 
-static int look_up(u64 key, int *disorder)
+static NAMED int look_up(u64 key, int *disorder)
 {
     cx_optimistic(&lock);
     int found = is_key(*search(key, disorder), key);
@@ -60,7 +60,7 @@ static int look_up(u64 key, int *disorder)
     return found;
 }
 
-static int insert(u64 key, int *disorder)
+static NAMED int insert(u64 key, int *disorder)
 {
     cx_optimistic(&lock);
     struct node **link = search(key, disorder);
@@ -73,7 +73,7 @@ static int insert(u64 key, int *disorder)
     return absent;
 }
 
-static int remove(u64 key, int *disorder)
+static NAMED int remove(u64 key, int *disorder)
 {
     cx_optimistic(&lock);
     struct node **link = search(key, disorder);
