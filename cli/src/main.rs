@@ -26,7 +26,8 @@ Exit codes:
   3  the guest kernel panicked
   4  deadlock: nothing can wake a hart, or one can only trap for ever
   5  a limit was reached, or the run was stopped from the console
-  6  the guest asked for a reset";
+  6  the guest asked for a reset
+  7  a transaction was not isolated (--check-isolation)";
 
 /// A deterministic RISC-V multicore that boots real Linux.
 #[derive(Parser)]

@@ -39,6 +39,9 @@ pub struct SessionArguments {
     /// The file of the snapshot; every disk must be in overlay or read-only mode
     #[arg(long, value_name = "FILE", requires = "snapshot_at")]
     snapshot: Option<PathBuf>,
+    /// Follow every access, and end the run where a transaction is not isolated
+    #[arg(long)]
+    check_isolation: bool,
     /// Write a timeline that Perfetto opens
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
@@ -60,6 +63,11 @@ impl SessionArguments {
     /// Whether a snapshot is asked for.
     pub fn takes_snapshot(&self) -> bool {
         self.snapshot.is_some()
+    }
+
+    /// Whether transactions' isolation is to be checked.
+    pub fn checks_isolation(&self) -> bool {
+        self.check_isolation
     }
 
     fn options(&self) -> Options {

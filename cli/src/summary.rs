@@ -1,13 +1,15 @@
 //! What a person reads at the end of a run.
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
-use concord_machine::result::{FunctionResult, HartResult, ResultDocument};
+use concord_machine::result::{ConflictResult, FunctionResult, HartResult, ResultDocument, TransactionResult};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 const FUNCTIONS_MAX: usize = 15;
 const LOCKS_MAX: usize = 10;
+const CONFLICTS_MAX: usize = 10;
 
 /// Prints the summary to standard error; `files` are what the run wrote, by option.
 pub fn print(document: &ResultDocument, files: &[(&str, &Path)]) {
@@ -22,6 +24,8 @@ fn text(document: &ResultDocument, files: &[(&str, &Path)], bold: bool) -> Strin
     tables.extend(caches(document, bold));
     tables.extend(functions(&document.functions, bold));
     tables.extend(locks(document, bold));
+    tables.extend(transactions(&document.harts, bold));
+    tables.extend(conflicts(&document.conflicts, bold));
     let mut text = String::from("\n");
     for table in tables {
         let _ = writeln!(text, "{table}\n");
@@ -161,6 +165,47 @@ fn locks(document: &ResultDocument, bold: bool) -> Option<Table> {
     (!document.locks.is_empty()).then_some(table)
 }
 
+/// What transactions did; none when none ran.
+fn transactions(harts: &[HartResult], bold: bool) -> Option<Table> {
+    let of_harts = |value: &dyn Fn(&TransactionResult) -> u64| -> Vec<u64> {
+        harts.iter().map(|hart| value(&hart.transactions)).collect()
+    };
+    let mut columns = vec![("begun", of_harts(&|hart| hart.begun)), ("committed", of_harts(&|hart| hart.committed))];
+    let causes: BTreeSet<&str> =
+        harts.iter().flat_map(|hart| hart.transactions.restarts.keys()).map(String::as_str).collect();
+    let mut others: Vec<(&str, Vec<u64>)> = causes
+        .into_iter()
+        .map(|cause| (cause, of_harts(&|hart| hart.restarts.get(cause).copied().unwrap_or(0))))
+        .collect();
+    others.push(("suspended", of_harts(&|hart| hart.suspended)));
+    others.push(("overflowed lines", of_harts(&|hart| hart.overflowed_lines)));
+    others.push(("wait cycles", of_harts(&|hart| hart.wait_cycles)));
+    columns.extend(others.into_iter().filter(|(_, values)| values.iter().any(|value| *value != 0)));
+    columns.push(("lost cycles", of_harts(&|hart| hart.wasted_cycles)));
+    columns.push(("back-off cycles", of_harts(&|hart| hart.backoff_cycles)));
+
+    let headings: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+    let mut table = table("transactions", &headings, bold);
+    for index in 0..harts.len() {
+        add(&mut table, &format!("hart {index}"), columns.iter().map(|(_, values)| grouped(values[index])));
+    }
+    let total = |values: &[u64]| values.iter().sum::<u64>();
+    add(&mut table, "all harts", columns.iter().map(|(_, values)| grouped(total(values))));
+    columns.iter().any(|(_, values)| total(values) != 0).then_some(table)
+}
+
+fn conflicts(conflicts: &[ConflictResult], bold: bool) -> Option<Table> {
+    let headings = ["holder", "address", "winner", "rule", "conflicts", "lost cycles", "lost words"];
+    let mut table = table("conflicts by requester", &headings, bold);
+    for conflict in conflicts.iter().take(CONFLICTS_MAX) {
+        let texts = [&conflict.holder, &conflict.address, conflict.winner, conflict.rule.name()].map(str::to_owned);
+        let totals = &conflict.totals;
+        let values = [totals.count, totals.lost_cycles, totals.lost_words].map(grouped);
+        add(&mut table, &conflict.requester, texts.into_iter().chain(values));
+    }
+    (!conflicts.is_empty()).then_some(table)
+}
+
 fn devices(document: &ResultDocument) -> Vec<String> {
     let mut lines = Vec::new();
     for (index, disk) in document.devices.disks.iter().enumerate() {
@@ -201,6 +246,7 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use concord_machine::result::{ConflictTotals, Rule};
 
     #[test]
     fn numbers_are_grouped_by_thousands() {
@@ -213,5 +259,58 @@ mod tests {
     fn a_ratio_of_nothing_is_none() {
         assert_eq!(ratio(5, 0), "-");
         assert_eq!(ratio(1, 4), "0.250");
+    }
+
+    fn hart(transactions: TransactionResult) -> HartResult {
+        HartResult {
+            instructions: 0,
+            user_cycles: 0,
+            supervisor_cycles: 0,
+            idle_cycles: 0,
+            counters: Default::default(),
+            transactions,
+        }
+    }
+
+    #[test]
+    fn columns_of_transactions_are_those_that_have_something_to_say() {
+        assert!(transactions(&[hart(TransactionResult::default())], false).is_none());
+        let restarts =
+            |numbers: [u64; 3]| ["conflict", "depth", "need-exclusive"].map(str::to_owned).into_iter().zip(numbers);
+        let first = TransactionResult {
+            begun: 1200,
+            committed: 1199,
+            restarts: restarts([0, 0, 3]).collect(),
+            wasted_cycles: 17,
+            ..TransactionResult::default()
+        };
+        let second = TransactionResult {
+            begun: 1,
+            committed: 1,
+            restarts: restarts([1_000_000, 0, 0]).collect(),
+            suspended: 2,
+            wait_cycles: 5,
+            wasted_cycles: 4,
+            backoff_cycles: 9,
+            ..TransactionResult::default()
+        };
+        insta::assert_snapshot!(transactions(&[hart(first), hart(second)], false).expect("a table"));
+    }
+
+    #[test]
+    fn only_the_costliest_conflicts_are_shown() {
+        let conflict = |index: u64| ConflictResult {
+            requester: "spin_lock+0x10".to_owned(),
+            holder: "kfree".to_owned(),
+            address: format!("{index:#x}"),
+            requester_is_transactional: index.is_multiple_of(2),
+            requester_writes: true,
+            winner: "holder",
+            rule: Rule::Priority,
+            totals: ConflictTotals { count: index, lost_cycles: 1000 * index, lost_words: 2 * index, inversions: 0 },
+        };
+        let all: Vec<ConflictResult> = (1..=12).rev().map(conflict).collect();
+        assert!(conflicts(&[], false).is_none());
+        insta::assert_snapshot!(conflicts(&all, false).expect("a table"));
     }
 }

@@ -3,6 +3,7 @@
 mod support;
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 use support::{concord, guest, streams};
 
@@ -14,6 +15,152 @@ fn document(folder: &Path, name: &str, arguments: &[&str]) -> Value {
     let (text, words) = streams(&output);
     assert_eq!(output.status.code(), Some(0), "{name} {arguments:?}: {words}");
     serde_json::from_str(&text).unwrap()
+}
+
+/// The sum over the harts of a number that `pointer` finds in their transactions.
+fn sum(document: &Value, pointer: &str) -> u64 {
+    let number = |hart: &Value| hart["transactions"].pointer(pointer).and_then(Value::as_u64).unwrap();
+    document["harts"].as_array().unwrap().iter().map(number).sum()
+}
+
+/// The rules by which conflicts were decided.
+fn rules(document: &Value) -> BTreeSet<&str> {
+    document["conflicts"].as_array().unwrap().iter().map(|conflict| conflict["rule"].as_str().unwrap()).collect()
+}
+
+const EXAMPLES: [&str; 4] = ["bank", "list", "print", "interrupted"];
+const HUNDRED: [&str; 4] = ["--gear", "timed", "--append", "iterations=100"];
+
+#[test]
+fn the_result_of_each_example_says_what_its_transactions_did() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in EXAMPLES {
+        let document = document(folder.path(), name, &HUNDRED);
+        let begun = sum(&document, "/begun");
+        // A section is one transaction, and in `interrupted` its handler is one more.
+        assert_eq!(begun, if name == "interrupted" { 800 } else { 400 }, "{name}");
+        assert_eq!(sum(&document, "/committed"), begun, "{name}: whoever restarts commits in the end");
+        let lost = sum(&document, "/restarts/conflict") + sum(&document, "/restarts/nontransactional");
+        assert!(lost > 0, "{name}: four harts meet");
+        let conflicts = document["conflicts"].as_array().unwrap();
+        let total = |key: &str| conflicts.iter().map(|conflict| conflict[key].as_u64().unwrap()).sum::<u64>();
+        for key in ["count", "lost_cycles", "lost_words", "inversions"] {
+            assert_eq!(document["conflict_totals"][key], total(key), "{name}");
+        }
+        assert_eq!(
+            total("count") - sum(&document, "/refused"),
+            lost,
+            "{name}: a conflict that is not refused has a loser"
+        );
+        assert!(total("lost_cycles") <= sum(&document, "/wasted_cycles"), "{name}");
+        let data = ["accounts", "head", "nodes", "lock", "shared", "interrupts"];
+        for conflict in conflicts {
+            let address = conflict["address"].as_str().unwrap();
+            assert!(data.iter().any(|name| address.starts_with(name)), "{name}: {conflict}");
+            let places = ["run", "timer", "section"];
+            for party in ["requester", "holder"] {
+                let place = conflict[party].as_str().unwrap();
+                assert!(places.iter().any(|name| place.starts_with(name)), "{name}: {conflict}");
+            }
+        }
+        match name {
+            "print" => {
+                assert_eq!(sum(&document, "/restarts/need-exclusive"), 100, "each line is printed by no transaction");
+                let asks_for_lock = |conflict: &Value| conflict["requester_is_transactional"] == false;
+                assert!(conflicts.iter().any(asks_for_lock), "the lock is taken by no transaction either");
+                assert!(sum(&document, "/arbitrated") > 0 && sum(&document, "/refused") > 0);
+            }
+            "interrupted" => {
+                assert_eq!(sum(&document, "/suspended"), 400);
+                assert_eq!(sum(&document, "/restarts/explicit"), 200);
+            }
+            _ => assert_eq!(sum(&document, "/restarts/explicit") + sum(&document, "/suspended"), 0, "{name}"),
+        }
+    }
+}
+
+#[test]
+fn a_checked_run_is_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in EXAMPLES {
+        for gear in ["functional", "timed"] {
+            let arguments = ["--gear", gear, "--append", "iterations=100"];
+            let run = document(folder.path(), name, &arguments);
+            let checked = document(folder.path(), name, &[&arguments[..], &["--check-isolation"]].concat());
+            assert_eq!(run["digest"], checked["digest"], "{name} {gear}");
+            let choice = |document: &Value| document["configuration"]["check_isolation"].as_bool();
+            assert_eq!((choice(&run), choice(&checked)), (Some(false), Some(true)));
+        }
+    }
+}
+
+#[test]
+fn a_run_can_be_checked_from_a_snapshot_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = ["--snapshot-at", "instructions:8000", "--snapshot", "cut.snapshot"];
+    let run = document(folder.path(), "bank", &[&HUNDRED[..], &cut].concat());
+    let output = concord(folder.path())
+        .args(["resume", "cut.snapshot", "--check-isolation", "--json", "--quiet"])
+        .output()
+        .unwrap();
+    let (text, words) = streams(&output);
+    assert_eq!(output.status.code(), Some(0), "{words}");
+    let resumed: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(resumed["digest"], run["digest"]);
+    assert_eq!(resumed["configuration"]["check_isolation"], true);
+}
+
+#[test]
+fn each_contention_manager_decides_by_its_own_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    for (manager, its_rules) in [
+        ("timestamp", &["age"][..]),
+        ("size-matters", &["age", "size"]),
+        // Nobody sets a priority.
+        ("os-prio", &["age", "size"]),
+        ("polka", &["karma"]),
+        ("requester-wins", &["requester"]),
+    ] {
+        let document =
+            document(folder.path(), "contended", &[&HUNDRED[..], &["--contention-manager", manager]].concat());
+        assert_eq!(rules(&document), its_rules.iter().copied().collect(), "{manager}");
+        assert_eq!(sum(&document, "/committed"), 400, "{manager}");
+        assert_eq!(sum(&document, "/wait_cycles") > 0, manager == "polka", "{manager}");
+    }
+}
+
+#[test]
+fn modes_and_granularities_restart_for_reasons_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let interrupted =
+        document(folder.path(), "interrupted", &[&HUNDRED[..], &["--transactions", "best-effort"]].concat());
+    assert_eq!(sum(&interrupted, "/restarts/interrupt"), 400, "no transaction outlives its interrupt");
+    let accounts = |granularity| {
+        let document = document(folder.path(), "bank", &[&HUNDRED[..], &["--granularity", granularity]].concat());
+        assert_eq!(sum(&document, "/committed"), 400, "{granularity}");
+        sum(&document, "/restarts/conflict")
+    };
+    assert!(accounts("line") > accounts("word"), "eight accounts lie on a line");
+}
+
+#[test]
+fn the_summary_speaks_of_transactions_when_there_were_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = |name| {
+        let mut command = concord(folder.path());
+        command.args(["boot", "--harts", "2"]).args(HUNDRED).arg("--kernel").arg(guest(name));
+        streams(&command.output().unwrap()).1
+    };
+    let hello = words("hello");
+    assert!(!hello.contains("transactions") && !hello.contains("conflicts"), "{hello}");
+    let bank = words("bank");
+    for part in [
+        " transactions  begun  committed  conflict  lost cycles  back-off cycles",
+        " conflicts by requester ",
+        "accounts+",
+    ] {
+        assert!(bank.contains(part), "{bank}");
+    }
 }
 
 #[test]

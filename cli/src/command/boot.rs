@@ -120,7 +120,7 @@ fn configuration(arguments: &Arguments) -> anyhow::Result<Configuration> {
         append: arguments.append.clone(),
         disks,
         net: arguments.net,
-        check_isolation: false,
+        check_isolation: arguments.session.checks_isolation(),
     })
 }
 

@@ -26,7 +26,10 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     let mut inputs = Inputs::default();
     inputs.add("snapshot", &arguments.snapshot_file);
-    let machine = Machine::resume(&arguments.snapshot_file)?;
+    let mut machine = Machine::resume(&arguments.snapshot_file)?;
+    if arguments.session.checks_isolation() {
+        machine.check_isolation();
+    }
     if machine.ended().is_some() {
         return Err(anyhow!("{}: the run had ended when it was taken", arguments.snapshot_file.display()));
     }

@@ -9,12 +9,14 @@ use crate::statistics::{LockCounters, SAMPLE_CYCLES};
 use crate::symbols::SymbolTable;
 use concord_abi::htm::Cause;
 use concord_dev::DeviceStatistics;
-use concord_htm::manager::Rule;
-use concord_htm::profile::{ConflictKey, ConflictTotals, Profile};
+use concord_htm::profile::{ConflictKey, Profile};
 use concord_mem::ram::PAGE_BYTES;
 use concord_mem::system::Counters;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+pub use concord_htm::manager::Rule;
+pub use concord_htm::profile::ConflictTotals;
 
 /// The format of this document; a field that changes its meaning changes this.
 const FORMAT: u32 = 1;
