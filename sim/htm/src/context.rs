@@ -4,7 +4,7 @@
 use crate::engine::Engine;
 use crate::policy::Mode;
 use crate::resolve::Loss;
-use crate::transaction::{Doom, Slot};
+use crate::transaction::Slot;
 use crate::{Line, Memory};
 use concord_abi::htm::{Cause, FRAMES_MAX, PRIORITY_MAX, RESTARTS_MAX};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub(crate) struct HartState {
     pub priority: u8,
     pub restarts: u16,
     pub backoff_cycles: u64,
-    /// When the last transaction of this hart first began.
+    /// When the transaction that committed last first began.
     pub begin_cycle: u64,
     pub conflict_address: u64,
     pub winner_id: u64,
@@ -101,8 +101,8 @@ impl<C> Engine<C> {
     pub fn trap(&mut self, hart: usize, now: u64, memory: &mut impl Memory) -> (Vec<Line>, Option<Loss>) {
         let Some(slot) = self.harts[hart].active else { return (Vec::new(), None) };
         let lines = self.push(hart, true).expect("an active transaction has room to be suspended");
-        let loss =
-            (self.policy.mode == Mode::BestEffort).then(|| self.lose(slot, Cause::Interrupt.status(0), now, memory));
+        let loss = (self.policy.mode == Mode::BestEffort)
+            .then(|| self.lose(slot, Cause::Interrupt.status(0), None, now, memory));
         (lines, loss)
     }
 
@@ -126,32 +126,23 @@ impl<C> Engine<C> {
         transaction.hart = hart;
         transaction.suspended = false;
         transaction.stalled = false;
-        let begin_cycle = transaction.begin_cycle;
-        let doom = transaction.doom.take();
-        self.harts[hart].begin_cycle = begin_cycle;
-        Ok(match doom {
+        Ok(match transaction.doom.take() {
             None => Popped::Resumed,
-            Some(doom) => Popped::Restarted(self.restart_doomed(slot, doom, now)),
+            Some(restart) => {
+                self.go_back(slot, restart, now);
+                Popped::Restarted(Loss {
+                    hart,
+                    id: self.transaction(slot).id,
+                    active: true,
+                    status: restart.status,
+                    attempt_cycle: now,
+                    backoff_cycles: restart.backoff_cycles,
+                    lines: Vec::new(),
+                    restored: Vec::new(),
+                    overflowed_lines: 0,
+                })
+            }
         })
-    }
-
-    fn restart_doomed(&mut self, slot: Slot, doom: Doom, now: u64) -> Loss {
-        let transaction = self.transaction_mut(slot);
-        transaction.status = doom.status;
-        transaction.attempt_cycle = now + doom.backoff_cycles;
-        let hart = transaction.hart;
-        self.harts[hart].backoff_cycles += doom.backoff_cycles;
-        Loss {
-            hart,
-            id: self.transaction(slot).id,
-            active: true,
-            status: doom.status,
-            attempt_cycle: now,
-            backoff_cycles: doom.backoff_cycles,
-            lines: Vec::new(),
-            restored: Vec::new(),
-            overflowed_lines: 0,
-        }
     }
 
     /// Pops the most recent frame of a hart's context and ends its transaction, if it has one, without a restart: its process
@@ -171,7 +162,7 @@ impl<C> Engine<C> {
         }
         let frame = state.frames.pop().ok_or(ContextError::Empty)?;
         Ok(frame.transaction.map(|slot| {
-            let loss = self.lose(slot, Cause::None.status(0), now, memory);
+            let loss = self.lose(slot, Cause::None.status(0), None, now, memory);
             self.remove(slot);
             loss
         }))
@@ -276,7 +267,7 @@ impl<C> Engine<C> {
         self.harts[hart].backoff_cycles = cycles;
     }
 
-    /// When the last transaction of a hart first began.
+    /// When the transaction that committed last on a hart first began; 0 before the first.
     pub fn begin_cycle(&self, hart: usize) -> u64 {
         self.harts[hart].begin_cycle
     }

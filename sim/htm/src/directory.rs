@@ -42,10 +42,6 @@ impl Directory {
         (&mut members[index], is_new)
     }
 
-    pub fn find(&mut self, line: Line, slot: Slot) -> Option<&mut Member> {
-        self.lines.get_mut(&line)?.iter_mut().find(|member| member.slot == slot)
-    }
-
     pub fn remove(&mut self, line: Line, slot: Slot) {
         if let Some(members) = self.lines.get_mut(&line) {
             members.retain(|member| member.slot != slot);

@@ -1,7 +1,7 @@
 //! The transactions of a machine: begin, commit, sets. Conflicts are in `resolve.rs`, suspension in `context.rs`.
 
 use crate::context::{Frame, HartState};
-use crate::directory::Directory;
+use crate::directory::{Directory, Member};
 use crate::policy::{Mode, Policy};
 use crate::profile::{Conflict, Profile};
 use crate::resolve::Loss;
@@ -10,6 +10,7 @@ use crate::transaction::{Read, Slot, Subject, Transaction, Undo};
 use crate::{Line, Memory, Word, words_of};
 use concord_abi::htm::{Cause, DEPTH_MAX, FRAMES_MAX};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// What a begin did.
@@ -50,8 +51,8 @@ pub enum Evicted {
     Nothing,
     /// It was in a set, and its transaction goes on.
     Overflowed,
-    /// Best-effort mode: its transaction restarts.
-    Lost(Loss),
+    /// Best-effort mode: its transactions restart, the hart's active one and any that were suspended there.
+    Lost(Vec<Loss>),
 }
 
 /// What may be done with the words of a line without asking again.
@@ -149,7 +150,7 @@ impl<C> Engine<C> {
         if let Some(slot) = self.harts[hart].active {
             let transaction = self.transaction_mut(slot);
             if transaction.depth == DEPTH_MAX {
-                return Begun::TooDeep(self.lose(slot, Cause::Depth.status(0), now, memory));
+                return Begun::TooDeep(self.lose(slot, Cause::Depth.status(0), None, now, memory));
             }
             transaction.depth += 1;
             let depth = transaction.depth;
@@ -193,7 +194,6 @@ impl<C> Engine<C> {
         };
         self.transactions[slot] = Some(transaction);
         self.harts[hart].active = Some(slot as Slot);
-        self.harts[hart].begin_cycle = now;
         let counters = &mut self.counters[hart];
         counters.begun += 1;
         counters.depth_max = counters.depth_max.max(1);
@@ -211,6 +211,7 @@ impl<C> Engine<C> {
         self.harts[hart].active = None;
         let transaction = self.remove(slot);
         self.harts[hart].last_status = transaction.status;
+        self.harts[hart].begin_cycle = transaction.begin_cycle;
         let counters = &mut self.counters[hart];
         counters.committed += 1;
         counters.committed_cycles += now.saturating_sub(transaction.attempt_cycle);
@@ -237,7 +238,7 @@ impl<C> Engine<C> {
     /// Restarts a hart's active transaction for a reason of its own; `None` when there is none.
     pub fn restart(&mut self, hart: usize, status: u64, now: u64, memory: &mut impl Memory) -> Option<Loss> {
         let slot = self.harts[hart].active?;
-        Some(self.lose(slot, status, now, memory))
+        Some(self.lose(slot, status, None, now, memory))
     }
 
     /// Puts words of a line into the active transaction's sets, after [`Engine::resolve`] granted the access. The old words go
@@ -291,19 +292,21 @@ impl<C> Engine<C> {
 
     /// A line left a hart's first-level cache.
     pub fn evicted(&mut self, hart: usize, line: Line, now: u64, memory: &mut impl Memory) -> Evicted {
-        let here =
-            |member: &&crate::directory::Member| !member.overflowed && self.transaction(member.slot).hart == hart;
-        let Some(slot) = self.directory.members(line).iter().find(here).map(|member| member.slot) else {
+        let here = |member: &&Member| !member.overflowed && self.transaction(member.slot).hart == hart;
+        let members = self.directory.members(line).iter().filter(here);
+        let slots: SmallVec<[Slot; 2]> = members.map(|member| member.slot).collect();
+        if slots.is_empty() {
             return Evicted::Nothing;
-        };
+        }
         if self.policy.mode == Mode::BestEffort {
-            return Evicted::Lost(self.lose(slot, Cause::Capacity.status(0), now, memory));
+            let status = Cause::Capacity.status(0);
+            return Evicted::Lost(slots.iter().map(|slot| self.lose(*slot, status, None, now, memory)).collect());
         }
-        if let Some(member) = self.directory.find(line, slot) {
-            member.overflowed = true;
+        for slot in slots {
+            self.directory.member(line, slot).0.overflowed = true;
+            self.transaction_mut(slot).overflowed.push(line);
+            self.counters[hart].overflowed_lines += 1;
         }
-        self.transaction_mut(slot).overflowed.push(line);
-        self.counters[hart].overflowed_lines += 1;
         Evicted::Overflowed
     }
 

@@ -5,7 +5,7 @@ use crate::directory::Member;
 use crate::engine::Engine;
 use crate::manager::{Contender, Decision, Rule};
 use crate::profile::{Conflict, ConflictKey};
-use crate::transaction::{Doom, Slot};
+use crate::transaction::{Defeat, Restart, Slot};
 use crate::{LINE_SHIFT, LINE_WORDS, Line, Memory, WORD_SHIFT, Word, words_of};
 use concord_abi::htm::Cause;
 use smallvec::SmallVec;
@@ -93,6 +93,9 @@ impl<C> Engine<C> {
         let holders: SmallVec<[Member; 4]> =
             self.directory.members(request.line).iter().filter(meets).copied().collect();
         if holders.is_empty() {
+            if let (Party::Arbitrated(hart), true) = (request.party, request.write) {
+                self.harts[hart].pending = None;
+            }
             return Verdict::Granted;
         }
         self.resolve_against(request, words, &holders, memory, losses)
@@ -126,12 +129,12 @@ impl<C> Engine<C> {
             return self.wait(request, bound_cycles);
         }
         for (holder, rule) in holders.iter().zip(rules) {
-            self.note_conflict(request, words, holder, rule, true);
+            let defeat = self.note_conflict(request, words, holder, rule, true);
             let cause = match request.party {
                 Party::Transaction(_) => Cause::Conflict,
                 _ => Cause::Nontransactional,
             };
-            losses.push(self.lose(holder.slot, cause.status(0), request.now, memory));
+            losses.push(self.lose(holder.slot, cause.status(0), Some(defeat), request.now, memory));
         }
         if let Party::Arbitrated(hart) = request.party {
             self.harts[hart].pending = None;
@@ -189,10 +192,12 @@ impl<C> Engine<C> {
         memory: &mut impl Memory,
         losses: &mut Vec<Loss>,
     ) -> Verdict {
-        self.note_conflict(request, words, holder, rule, false);
-        match request.party {
-            Party::Transaction(hart) => {
-                losses.extend(self.restart(hart, Cause::Conflict.status(0), request.now, memory));
+        let defeat = self.note_conflict(request, words, holder, rule, false);
+        let own = request.party.hart().and_then(|hart| self.harts[hart].active);
+        match (request.party, own) {
+            (Party::Transaction(_), Some(slot)) => {
+                let status = Cause::Conflict.status(0);
+                losses.push(self.lose(slot, status, Some(defeat), request.now, memory));
                 Verdict::Lost
             }
             _ => self.refuse_arbitrated(request),
@@ -220,8 +225,15 @@ impl<C> Engine<C> {
         Verdict::Wait { cycles }
     }
 
-    /// Books a conflict, before the loser rolls back.
-    fn note_conflict(&mut self, request: &Request, words: u8, holder: &Member, rule: Rule, requester_won: bool) {
+    /// Books a conflict, before the loser rolls back, and says what that lost.
+    fn note_conflict(
+        &mut self,
+        request: &Request,
+        words: u8,
+        holder: &Member,
+        rule: Rule,
+        requester_won: bool,
+    ) -> Defeat {
         let holders = self.transaction(holder.slot);
         let theirs = if request.write { holder.read | holder.write } else { holder.write };
         // The word that both accessed: that of the request itself, where it is in the holder's sets.
@@ -261,34 +273,29 @@ impl<C> Engine<C> {
             inversion,
         };
         self.profile.add(&conflict);
-        let (loser_hart, winner_id) = match (requester_won, request.party) {
-            (true, _) => (Some(conflict.holder_hart), conflict.requester_id),
-            (false, Party::Transaction(hart)) => (Some(hart), conflict.holder_id),
-            (false, _) => (None, 0),
-        };
-        if let Some(hart) = loser_hart {
-            self.harts[hart].conflict_address = conflict.key.address;
-            self.harts[hart].winner_id = winner_id;
-        }
         if let Some(recorded) = &mut self.recorded {
             recorded.push(conflict);
         }
+        let winner_id = if requester_won { conflict.requester_id } else { conflict.holder_id };
+        Defeat { address: conflict.key.address, winner_id }
     }
 
-    /// Rolls a transaction back. An active one is at its begin again; a suspended one is doomed.
-    pub(crate) fn lose(&mut self, slot: Slot, status: u64, now: u64, memory: &mut impl Memory) -> Loss {
-        let is_taken_out = self.taken_out;
+    /// Rolls a transaction back. An active one is at its begin again; a suspended one is doomed. It backs off when it lost a
+    /// conflict.
+    pub(crate) fn lose(
+        &mut self,
+        slot: Slot,
+        status: u64,
+        defeat: Option<Defeat>,
+        now: u64,
+        memory: &mut impl Memory,
+    ) -> Loss {
         let bound_cycles = self.policy.backoff_bound_cycles(self.transaction(slot).restarts);
-        let backoff_cycles = match status as u8 {
-            cause if cause == Cause::Conflict as u8 || cause == Cause::Nontransactional as u8 => {
-                self.draw(bound_cycles)
-            }
-            _ => 0,
-        };
+        let backoff_cycles = if defeat.is_some() { self.draw(bound_cycles) } else { 0 };
         let transaction = self.transactions[slot as usize].as_mut().expect("a slot that is used names a transaction");
         let restored: Vec<Word> = transaction.undo.iter().map(|undo| undo.word).collect();
-        if !is_taken_out {
-            for undo in transaction.undo.iter().rev() {
+        if !self.taken_out {
+            for undo in &transaction.undo {
                 memory.store(undo.word, undo.old);
             }
         }
@@ -296,36 +303,51 @@ impl<C> Engine<C> {
         for line in &lines {
             self.directory.remove(*line, slot);
         }
-        let (hart, active, size_words) = (transaction.hart, !transaction.suspended, transaction.size_words);
-        let attempt_cycle = transaction.attempt_cycle;
-        let lost_cycles = now.saturating_sub(attempt_cycle);
-        let overflowed_lines = transaction.overflowed.len() as u64;
+        let loss = Loss {
+            hart: transaction.hart,
+            id: transaction.id,
+            active: !transaction.suspended,
+            status,
+            attempt_cycle: transaction.attempt_cycle,
+            backoff_cycles,
+            lines,
+            restored,
+            overflowed_lines: transaction.overflowed.len() as u64,
+        };
+        let counters = &mut self.counters[loss.hart];
+        counters.restarts[status as usize & 7] += 1;
+        counters.wasted_cycles += now.saturating_sub(loss.attempt_cycle);
+        counters.wasted_words += transaction.size_words;
+        counters.backoff_cycles += backoff_cycles;
         transaction.undo.clear();
         transaction.reads.clear();
         transaction.overflowed.clear();
+        transaction.karma_words = transaction.karma_words.saturating_add(transaction.size_words);
         transaction.size_words = 0;
-        transaction.karma_words = transaction.karma_words.saturating_add(size_words);
         transaction.restarts = transaction.restarts.saturating_add(1);
         transaction.waits = 0;
         transaction.depth = 1;
-        if active {
-            transaction.status = status;
-            transaction.attempt_cycle = now + backoff_cycles;
+        let restart = Restart { status, backoff_cycles, defeat };
+        if loss.active {
+            self.go_back(slot, restart, now);
         } else {
             // The first reason stays: a doomed transaction has no sets, so nothing else can end it.
-            transaction.doom = Some(Doom { status, backoff_cycles });
+            transaction.doom = Some(restart);
         }
-        let id = transaction.id;
-        let counters = &mut self.counters[hart];
-        counters.restarts[status as usize & 7] += 1;
-        counters.wasted_cycles += lost_cycles;
-        counters.wasted_words += size_words;
-        counters.backoff_cycles += backoff_cycles;
+        loss
+    }
+
+    /// A transaction that rolled back is at its begin on its hart, whose registers say why.
+    pub(crate) fn go_back(&mut self, slot: Slot, restart: Restart, now: u64) {
+        let transaction = self.transaction_mut(slot);
+        transaction.status = restart.status;
+        transaction.attempt_cycle = now.saturating_add(restart.backoff_cycles);
+        let hart = transaction.hart;
         let state = &mut self.harts[hart];
         state.restarts = state.restarts.saturating_add(1);
-        if active {
-            state.backoff_cycles += backoff_cycles;
+        state.backoff_cycles = state.backoff_cycles.saturating_add(restart.backoff_cycles);
+        if let Some(defeat) = restart.defeat {
+            (state.conflict_address, state.winner_id) = (defeat.address, defeat.winner_id);
         }
-        Loss { hart, id, active, status, attempt_cycle, backoff_cycles, lines, restored, overflowed_lines }
     }
 }

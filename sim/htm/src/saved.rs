@@ -3,9 +3,9 @@
 use crate::context::Frame;
 use crate::engine::Engine;
 use crate::transaction::{Slot, Transaction};
-use crate::{LINE_SHIFT, LINE_WORDS, WORD_SHIFT, Word};
+use crate::{LINE_SHIFT, LINE_WORDS, Line, WORD_SHIFT, Word};
 use concord_abi::htm::{DEPTH_MAX, FRAMES_MAX};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a saved engine cannot be one of this machine's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,16 +27,23 @@ impl<C> Engine<C> {
         let live = self.transactions.iter().flatten().count();
         ensure(self.live as usize == live, "as many transactions are live as there are")?;
         self.check_owners()?;
-        let mut written = BTreeSet::new();
+        let mut writers = BTreeMap::new();
         let transactions = std::mem::take(&mut self.transactions);
-        for (slot, transaction) in transactions.iter().enumerate() {
-            let Some(transaction) = transaction else { continue };
+        let live = || transactions.iter().enumerate().filter_map(|(slot, live)| Some((slot as Slot, live.as_ref()?)));
+        for (slot, transaction) in live() {
             self.check(transaction, harts)?;
             for undo in &transaction.undo {
                 ensure(is_word(undo.word), "a word of a write set does not exist")?;
-                ensure(written.insert(undo.word), "a word is in two write sets")?;
+                ensure(writers.insert(undo.word, slot).is_none(), "a word is in a write set twice")?;
             }
-            self.index(slot as Slot, transaction)?;
+        }
+        for (slot, transaction) in live() {
+            for read in &transaction.reads {
+                ensure(is_word(read.word), "a word of a read set does not exist")?;
+                let writer = writers.get(&read.word);
+                ensure(writer.is_none_or(|writer| *writer == slot), "a word is in a read set and another's write set")?;
+            }
+            self.index(slot, transaction)?;
         }
         self.transactions = transactions;
         Ok(())
@@ -106,13 +113,14 @@ impl<C> Engine<C> {
             words.insert(undo.word);
         }
         ensure(words.len() as u64 == transaction.size_words, "a transaction's size is not that of its sets")?;
+        let named: BTreeSet<Line> = transaction.lines.iter().copied().collect();
         ensure(
-            lines.len() == transaction.lines.len() && transaction.lines.iter().all(|line| lines.contains(line)),
+            named == lines && lines.len() == transaction.lines.len(),
             "a transaction's lines are not those of its words",
         )?;
         for line in &transaction.overflowed {
-            let member = self.directory.find(*line, slot).ok_or(StateError("a line overflowed that is in no set"))?;
-            member.overflowed = true;
+            ensure(lines.remove(line), "a line overflowed that is in no set, or twice")?;
+            self.directory.member(*line, slot).0.overflowed = true;
         }
         Ok(())
     }

@@ -22,11 +22,20 @@ pub(crate) struct Read {
     pub pc: u64,
 }
 
-/// A restart that waits for the transaction to be popped.
+/// What a transaction lost: the physical address of the word, and the winner's id, 0 for a non-transactional access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Doom {
+pub(crate) struct Defeat {
+    pub address: u64,
+    pub winner_id: u64,
+}
+
+/// A restart; that of a suspended transaction waits until it is popped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Restart {
     pub status: u64,
     pub backoff_cycles: u64,
+    /// The conflict, when it is for one.
+    pub defeat: Option<Defeat>,
 }
 
 /// A transaction, active or suspended.
@@ -36,7 +45,7 @@ pub(crate) struct Transaction<C> {
     /// The hart that it runs on, or was suspended on.
     pub hart: usize,
     pub suspended: bool,
-    pub doom: Option<Doom>,
+    pub doom: Option<Restart>,
     pub depth: u32,
     pub checkpoint: C,
     /// The conflict priority at its begin.
@@ -71,7 +80,7 @@ impl<C> Transaction<C> {
             size_words: self.size_words,
             begin_cycle: self.begin_cycle,
             restarts: self.restarts,
-            karma_words: self.karma_words + self.size_words,
+            karma_words: self.karma_words.saturating_add(self.size_words),
             waits: self.waits,
         }
     }

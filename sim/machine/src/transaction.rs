@@ -268,7 +268,7 @@ impl Machine {
             match self.transactions.evicted(core, line, now, &mut Words(&self.memory.ram)) {
                 concord_htm::Evicted::Nothing => {}
                 concord_htm::Evicted::Overflowed => self.charge_transaction(core, costs.overflow_cycles),
-                concord_htm::Evicted::Lost(loss) => losses.push(loss),
+                concord_htm::Evicted::Lost(lost) => losses.extend(lost),
             }
         }
         self.settle(hart, &mut losses);

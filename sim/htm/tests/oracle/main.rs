@@ -157,7 +157,7 @@ fn a_run_that_is_cut_goes_on_the_same() {
         let result = runner(cases() / 4).run(&(program(), any::<u64>()), |(program, cut)| {
             let options = Options { checks: true, ..Options::default() };
             let whole = run(&program, policy, options).expect("another test says that it is serial");
-            let cut = Options { cut: Some(1 + cut % whole.operations), ..options };
+            let cut = Options { cut: Some(1 + cut % whole.operations.max(1)), ..options };
             let pieces = run(&program, policy, cut).map_err(|failure| TestCaseError::fail(format!("{failure:x?}")))?;
             prop_assert_eq!(whole, pieces);
             Ok(())

@@ -115,8 +115,8 @@ impl World<'_> {
                 self.forgotten.insert(line, self.engine.active_id(hart));
             }
             Evicted::Overflowed => {}
-            Evicted::Lost(loss) => {
-                self.losses.push(loss);
+            Evicted::Lost(losses) => {
+                self.losses.extend(losses);
                 self.settle()?;
             }
         }
