@@ -107,21 +107,6 @@ pub fn sd(rs2: u32, rs1: u32, offset: i64) -> u32 {
     s_type(STORE, 3, rs1, rs2, offset)
 }
 
-/// LR.D
-pub fn lr(rd: u32, address: u32) -> u32 {
-    r_type(AMO, rd, 3, address, 0, 0x02 << 2)
-}
-
-/// SC.D
-pub fn sc(rd: u32, address: u32, value: u32) -> u32 {
-    r_type(AMO, rd, 3, address, value, 0x03 << 2)
-}
-
-/// AMOADD.D
-pub fn amo_add(rd: u32, address: u32, value: u32) -> u32 {
-    r_type(AMO, rd, 3, address, value, 0)
-}
-
 /// A place in the code, bound once.
 #[derive(Clone, Copy, Debug)]
 pub struct Label(usize);

@@ -5,6 +5,7 @@
 
 use crate::assembler::*;
 use concord_abi::exit::Exit;
+use concord_machine::hart::Hart;
 use concord_machine::run::{Host, Limits, Options, Outcome, run};
 use concord_machine::{Board, Configuration, DiskImage, Gear, Machine, Net};
 use std::time::Duration;
@@ -78,7 +79,7 @@ pub const SBI_CONSOLE: u64 = 0x4442_434e;
 /// What [`Bare::start_hart`] hands over.
 pub const OPAQUE: u64 = 0x51;
 
-/// A guest that runs longer than this hangs.
+/// Instructions that no directed guest needs.
 const INSTRUCTIONS_MAX: u64 = 2_000_000;
 
 /// What the log has where a trap was expected and none came.
@@ -94,6 +95,8 @@ pub struct Bare {
     pub check_isolation: bool,
     /// What is typed at its console.
     pub typed: Vec<u8>,
+    /// A guest that runs longer hangs.
+    pub instructions_max: u64,
 }
 
 impl Bare {
@@ -134,6 +137,7 @@ impl Bare {
             disks: Vec::new(),
             check_isolation: false,
             typed: Vec::new(),
+            instructions_max: INSTRUCTIONS_MAX,
         };
         // RAM is mapped to itself for S-mode, and the window's table of 4 KiB pages is in place.
         bare.set_word(TABLES + 16, entry(0x8000_0000, READ | WRITE | EXECUTE));
@@ -356,8 +360,9 @@ impl Bare {
 
     /// Runs the guest in a gear; it may end as it likes.
     pub fn run_to_any_end(self, gear: Gear) -> End {
+        let limits = Limits { instructions: Some(self.instructions_max), cycles: None };
         let mut machine = self.machine(gear);
-        let (outcome, printed) = run_machine(&mut machine, &Options::default());
+        let (outcome, printed) = run_machine(&mut machine, &Options { limits, ..Options::default() });
         End { outcome, printed, machine }
     }
 
@@ -365,7 +370,8 @@ impl Bare {
     pub fn run(self, gear: Gear) -> Logs {
         let (harts, checked) = (self.board.harts.count, self.check_isolation);
         let end = self.run_to_any_end(gear);
-        let pcs: Vec<String> = end.machine.harts().iter().map(|hart| format!("{:#x}", hart.pc)).collect();
+        let place = |hart: &Hart| format!("{:#x} (trap {:#x} at {:#x})", hart.pc, hart.scause, hart.sepc);
+        let pcs: Vec<String> = end.machine.harts().iter().map(place).collect();
         let how = if checked { ", isolation checked" } else { "" };
         assert_eq!(end.outcome.end.exit, Exit::PoweredOff, "{gear:?}{how}: {:?}, harts at {pcs:?}", end.outcome);
         Logs::new(gear, &end.printed, harts)
@@ -375,9 +381,7 @@ impl Bare {
 /// Runs a machine to its end, and returns what it printed with it.
 pub fn run_machine(machine: &mut Machine, options: &Options) -> (Outcome, Vec<u8>) {
     let mut console = Console::default();
-    let mut options = options.clone();
-    options.limits = Limits { instructions: options.limits.instructions.or(Some(INSTRUCTIONS_MAX)), cycles: None };
-    let outcome = run(machine, &options, &mut console).expect("nothing on the host stops the run");
+    let outcome = run(machine, options, &mut console).expect("nothing on the host stops the run");
     (outcome, console.0)
 }
 
@@ -454,6 +458,21 @@ impl Logs {
     pub fn records(&self, count: usize) -> Vec<[u64; 5]> {
         self.words[0].chunks(5).take(count).map(|record| record.try_into().expect("five words")).collect()
     }
+}
+
+/// LR.D
+pub fn lr(rd: u32, address: u32) -> u32 {
+    r_type(AMO, rd, 3, address, 0, 0x02 << 2)
+}
+
+/// SC.D
+pub fn sc(rd: u32, address: u32, value: u32) -> u32 {
+    r_type(AMO, rd, 3, address, value, 0x03 << 2)
+}
+
+/// AMOADD.D
+pub fn amo_add(rd: u32, address: u32, value: u32) -> u32 {
+    r_type(AMO, rd, 3, address, value, 0)
 }
 
 /// The page-table entry of page `index` of the window.

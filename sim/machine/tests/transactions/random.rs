@@ -1,0 +1,55 @@
+//! Random guests under every manager, granularity, mode and gear, with the isolation checker on.
+//!
+//! `CONCORD_TRANSACTION_GUESTS` is the number of guests for each of the forty kinds of machine, and `CONCORD_TRANSACTION_SEED`
+//! the first seed.
+
+use crate::bare::*;
+use crate::programs::{self, Shape};
+use concord_htm::manager::Manager;
+use concord_htm::policy::{Granularity, Mode};
+use concord_machine::Gear;
+
+/// A number from the environment.
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name)
+        .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
+}
+
+/// The shape that a seed stands for.
+pub fn shape(seed: u64) -> Shape {
+    Shape { seed, harts: 2 + (seed % 7) as usize, sections: 4 + seed % 5, rounds: 10 + seed % 15 }
+}
+
+fn run(manager: Manager, granularity: Granularity, mode: Mode, gear: Gear, seed: u64) {
+    let shape = shape(seed);
+    let mut bare = Bare::new(shape.harts);
+    let transactions = &mut bare.board.transactions;
+    (transactions.manager, transactions.granularity, transactions.mode) = (manager, granularity, mode);
+    bare.check_isolation = true;
+    bare.instructions_max = 40_000_000;
+    let expected = programs::build(&mut bare, shape);
+    let why = format!("seed {seed}, {} {granularity:?} {mode:?} {gear:?}", manager.name());
+    eprintln!("{why}");
+    programs::check(&expected, &bare.run(gear), &why);
+}
+
+/// [X-89], [X-90], [X-111], [X-112], [X-114]: nothing is lost, nobody sees what cannot be, and every
+/// run comes to its end.
+#[test]
+fn random_guests_keep_their_invariants() {
+    let first = setting("CONCORD_TRANSACTION_SEED", 0);
+    let guests = setting("CONCORD_TRANSACTION_GUESTS", 2);
+    let mut seed = first;
+    for manager in Manager::ALL {
+        for granularity in [Granularity::Word, Granularity::Line] {
+            for mode in [Mode::Virtualized, Mode::BestEffort] {
+                for gear in [Gear::Functional, Gear::Timed] {
+                    for _ in 0..guests {
+                        run(manager, granularity, mode, gear, seed);
+                        seed += 1;
+                    }
+                }
+            }
+        }
+    }
+}
