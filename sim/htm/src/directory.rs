@@ -4,6 +4,7 @@ use crate::Line;
 use crate::transaction::Slot;
 use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// What one transaction has of one line.
@@ -43,10 +44,10 @@ impl Directory {
     }
 
     pub fn remove(&mut self, line: Line, slot: Slot) {
-        if let Some(members) = self.lines.get_mut(&line) {
-            members.retain(|member| member.slot != slot);
-            if members.is_empty() {
-                self.lines.remove(&line);
+        if let Entry::Occupied(mut members) = self.lines.entry(line) {
+            members.get_mut().retain(|member| member.slot != slot);
+            if members.get().is_empty() {
+                members.remove();
             }
         }
     }

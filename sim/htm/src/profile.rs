@@ -31,6 +31,15 @@ pub struct ConflictTotals {
     pub inversions: u64,
 }
 
+impl ConflictTotals {
+    fn add(&mut self, other: &ConflictTotals) {
+        self.count = self.count.saturating_add(other.count);
+        self.lost_cycles = self.lost_cycles.saturating_add(other.lost_cycles);
+        self.lost_words = self.lost_words.saturating_add(other.lost_words);
+        self.inversions = self.inversions.saturating_add(other.inversions);
+    }
+}
+
 /// One conflict, for a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
@@ -67,10 +76,12 @@ impl Profile {
         } else {
             &mut self.others
         };
-        totals.count += 1;
-        totals.lost_cycles += conflict.lost_cycles;
-        totals.lost_words += conflict.lost_words;
-        totals.inversions += u64::from(conflict.inversion);
+        totals.add(&ConflictTotals {
+            count: 1,
+            lost_cycles: conflict.lost_cycles,
+            lost_words: conflict.lost_words,
+            inversions: u64::from(conflict.inversion),
+        });
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&ConflictKey, &ConflictTotals)> {
@@ -79,11 +90,8 @@ impl Profile {
 
     /// All conflicts together.
     pub fn sum(&self) -> ConflictTotals {
-        self.totals.values().chain([&self.others]).fold(ConflictTotals::default(), |sum, totals| ConflictTotals {
-            count: sum.count + totals.count,
-            lost_cycles: sum.lost_cycles + totals.lost_cycles,
-            lost_words: sum.lost_words + totals.lost_words,
-            inversions: sum.inversions + totals.inversions,
-        })
+        let mut sum = ConflictTotals::default();
+        self.totals.values().chain([&self.others]).for_each(|totals| sum.add(totals));
+        sum
     }
 }

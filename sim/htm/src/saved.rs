@@ -2,6 +2,7 @@
 
 use crate::context::Frame;
 use crate::engine::Engine;
+use crate::statistics::{COUNT_MAX, Counters};
 use crate::transaction::{Slot, Transaction};
 use crate::{LINE_SHIFT, LINE_WORDS, Line, WORD_SHIFT, Word};
 use concord_abi::htm::{DEPTH_MAX, FRAMES_MAX};
@@ -26,7 +27,10 @@ impl<C> Engine<C> {
         ensure(self.random != 0, "the generator of random numbers is at its fixed point")?;
         let live = self.transactions.iter().flatten().count();
         ensure(self.live as usize == live, "as many transactions are live as there are")?;
+        ensure(self.next_id < COUNT_MAX, "there were more transactions than can be")?;
+        ensure(self.counters.iter().all(Counters::is_possible), "a counter is higher than a run can count")?;
         self.check_owners()?;
+        let is_word = |word: Word| word <= Word::MAX >> WORD_SHIFT && is_word(word);
         let mut writers = BTreeMap::new();
         let transactions = std::mem::take(&mut self.transactions);
         let live = || transactions.iter().enumerate().filter_map(|(slot, live)| Some((slot as Slot, live.as_ref()?)));
@@ -125,3 +129,6 @@ impl<C> Engine<C> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,9 @@
 use concord_abi::htm::Cause;
 use serde::{Deserialize, Serialize};
 
+/// No run comes near it, and sums of counters below it do not overflow.
+pub(crate) const COUNT_MAX: u64 = 1 << 56;
+
 /// One hart's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
@@ -48,7 +51,29 @@ impl Counters {
         self.restarts_of(Cause::None)
     }
 
+    /// Restarts of every cause.
     pub fn restarts_total(&self) -> u64 {
-        self.restarts.iter().sum()
+        self.restarts[Cause::None as usize + 1..].iter().sum()
+    }
+
+    /// Whether a run can have counted this far.
+    pub(crate) fn is_possible(&self) -> bool {
+        let counts = [
+            self.begun,
+            self.nested,
+            self.committed,
+            self.suspended,
+            self.committed_cycles,
+            self.wasted_cycles,
+            self.backoff_cycles,
+            self.wait_cycles,
+            self.committed_words,
+            self.wasted_words,
+            self.size_words_max,
+            self.overflowed_lines,
+            self.arbitrated,
+            self.refused,
+        ];
+        counts.iter().chain(&self.restarts).all(|count| *count < COUNT_MAX)
     }
 }

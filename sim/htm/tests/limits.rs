@@ -1,0 +1,349 @@
+//! Directed tests of the engine: the limits, suspended transactions, contexts, evictions, refused compare-and-swaps.
+
+mod support;
+
+use concord_abi::htm::{Cause, DEPTH_MAX, FRAMES_MAX, RESTARTS_MAX};
+use concord_htm::manager::Manager;
+use concord_htm::policy::{Granularity, Mode, Policy};
+use concord_htm::{Begun, ContextError, Ended, Engine, Evicted, Party, Popped, Verdict};
+use support::{Words, access};
+
+fn engine(harts: usize, policy: Policy) -> (Engine<u32>, Words) {
+    (Engine::new(harts, policy, 1), Words(vec![7; 64]))
+}
+
+fn with_manager(manager: Manager) -> Policy {
+    Policy { manager, ..Policy::default() }
+}
+
+fn best_effort() -> Policy {
+    Policy { mode: Mode::BestEffort, ..Policy::default() }
+}
+
+fn begin(engine: &mut Engine<u32>, memory: &mut Words, hart: usize, now: u64) -> u64 {
+    assert_eq!(engine.begin(hart, now, memory, || now as u32), Begun::Outermost);
+    engine.active_id(hart)
+}
+
+/// Whether an end committed.
+fn commits(engine: &mut Engine<u32>, hart: usize) -> bool {
+    matches!(engine.end(hart, 0), Ended::Committed { .. })
+}
+
+#[test]
+fn a_transaction_nests_to_the_limit_and_restarts_beyond() {
+    let (mut engine, mut memory) = engine(1, Policy::default());
+    let id = begin(&mut engine, &mut memory, 0, 1);
+    access(&mut engine, &mut memory, Party::Transaction(0), 3, Some(8), 2);
+    for depth in 2..=DEPTH_MAX {
+        assert_eq!(engine.begin(0, 2, &mut memory, || 0), Begun::Nested);
+        assert_eq!(engine.subject(0).map(|subject| subject.depth), Some(depth));
+    }
+    let Begun::TooDeep(loss) = engine.begin(0, 9, &mut memory, || 0) else { panic!("it is as deep as it may be") };
+    assert_eq!((loss.id, loss.status, loss.backoff_cycles), (id, Cause::Depth.status(0), 0));
+    assert_eq!((loss.active, &loss.lines[..], &loss.restored[..]), (true, &[0][..], &[3][..]));
+    assert_eq!(memory.0[3], 7);
+    let subject = engine.subject(0).unwrap();
+    assert_eq!((subject.id, subject.depth, subject.size_words, *subject.checkpoint), (id, 1, 0, 1));
+    assert!(commits(&mut engine, 0));
+    assert_eq!(engine.end(0, 9), Ended::NotActive);
+    assert_eq!(engine.last_status(0), Cause::Depth.status(0));
+    assert_eq!(engine.counters()[0].depth_max, DEPTH_MAX);
+}
+
+#[test]
+fn a_context_is_full_at_the_limit_and_an_active_transaction_has_room() {
+    let (mut engine, mut memory) = engine(1, Policy::default());
+    for _ in 1..FRAMES_MAX {
+        engine.push(0, false).unwrap();
+    }
+    begin(&mut engine, &mut memory, 0, 0);
+    assert!(engine.trap(0, 0, &mut memory).1.is_none());
+    assert_eq!(engine.frames(0), FRAMES_MAX);
+    assert_eq!(engine.push(0, false), Err(ContextError::Full));
+    assert_eq!(engine.begin(0, 0, &mut memory, || 0), Begun::NoRoom);
+    assert_eq!(engine.pop(0, false, 0), Err(ContextError::Privileged));
+    assert_eq!(engine.pop(0, true, 0), Ok(Popped::Resumed));
+    assert_eq!(engine.pop(0, true, 0), Err(ContextError::Active));
+    assert!(commits(&mut engine, 0));
+    for _ in 1..FRAMES_MAX {
+        assert_eq!(engine.pop(0, false, 0), Ok(Popped::Nothing));
+    }
+    assert_eq!(engine.pop(0, true, 0), Err(ContextError::Empty));
+}
+
+#[test]
+fn restarts_saturate_and_can_be_written() {
+    let (mut engine, mut memory) = engine(1, Policy::default());
+    engine.set_restarts(0, RESTARTS_MAX << 16 | (RESTARTS_MAX - 1));
+    assert_eq!(engine.restarts(0), RESTARTS_MAX - 1);
+    begin(&mut engine, &mut memory, 0, 0);
+    for _ in 0..3 {
+        engine.restart(0, Cause::Explicit.status(5), 0, &mut memory).unwrap();
+    }
+    assert_eq!(engine.restarts(0), RESTARTS_MAX);
+    engine.set_restarts(0, 0);
+    assert_eq!(engine.restarts(0), 0);
+    assert_eq!(engine.counters()[0].restarts_of(Cause::Explicit), 3);
+}
+
+#[test]
+fn so_many_contexts_are_parked_and_no_more() {
+    let (mut engine, _) = engine(2, Policy::default());
+    let mut parked = 0;
+    let refusal = loop {
+        if let Err(error) = engine.switch_context(0, parked + 1) {
+            break error;
+        }
+        engine.push(0, true).unwrap();
+        parked += 1;
+        assert!(parked < 1 << 20, "nothing limits what is parked");
+    };
+    assert_eq!(refusal, ContextError::TooMany);
+    assert_eq!((engine.context(0), engine.frames(0)), (parked, 1));
+    // A context without frames is nothing to keep.
+    engine.pop(0, true, 0).unwrap();
+    engine.switch_context(0, 1).unwrap();
+    assert_eq!(engine.frames(0), 1);
+    assert_eq!(engine.switch_context(1, 1), Err(ContextError::Busy));
+    assert_eq!(engine.switch_context(1, 2), Ok(()));
+    assert_eq!(engine.frames(1), 1);
+}
+
+#[test]
+fn a_hart_has_its_own_context_and_leaves_none_in_the_middle_of_a_transaction() {
+    let (mut engine, mut memory) = engine(2, Policy::default());
+    engine.push(0, true).unwrap();
+    engine.switch_context(0, 5).unwrap();
+    assert_eq!(engine.frames(0), 0);
+    begin(&mut engine, &mut memory, 0, 0);
+    assert_eq!(engine.switch_context(0, 0), Err(ContextError::Active));
+    assert!(commits(&mut engine, 0));
+    // Context 0 is each hart's own, so never busy.
+    engine.switch_context(0, 0).unwrap();
+    assert_eq!((engine.frames(0), engine.frames(1)), (1, 0));
+}
+
+#[test]
+fn a_loss_of_a_suspended_transaction_counts_where_it_restarts() {
+    let (mut engine, mut memory) = engine(3, Policy::default());
+    engine.switch_context(0, 9).unwrap();
+    let id = begin(&mut engine, &mut memory, 0, 10);
+    access(&mut engine, &mut memory, Party::Transaction(0), 20, Some(1), 11);
+    engine.trap(0, 12, &mut memory);
+    engine.switch_context(0, 0).unwrap();
+    let (verdict, losses) = access(&mut engine, &mut memory, Party::Nontransactional(1), 20, None, 20);
+    assert_eq!((verdict, losses.len(), losses[0].id, losses[0].active), (Verdict::Granted, 1, id, false));
+    assert_eq!(memory.0[20], 7, "what was suspended is undone at once");
+    assert_eq!((engine.restarts(0), engine.last_conflict(0)), (0, (0, 0)));
+    // A second conflict meets nothing: the sets are empty.
+    assert!(access(&mut engine, &mut memory, Party::Nontransactional(1), 20, Some(2), 21).1.is_empty());
+
+    engine.switch_context(2, 9).unwrap();
+    assert!(engine.subject(2).is_some_and(|subject| subject.doomed && subject.suspended && subject.size_words == 0));
+    let Ok(Popped::Restarted(loss)) = engine.pop(2, true, 30) else { panic!("it lost") };
+    assert_eq!((loss.hart, loss.id, loss.active), (2, id, true));
+    assert_eq!((loss.status, loss.backoff_cycles), (Cause::Nontransactional.status(0), losses[0].backoff_cycles));
+    assert_eq!((engine.restarts(0), engine.restarts(2)), (0, 1));
+    assert_eq!((engine.backoff_cycles(0), engine.backoff_cycles(2)), (0, loss.backoff_cycles));
+    assert_eq!(engine.last_conflict(2), (20 << 3, 0));
+    assert_eq!(engine.checkpoint(2), Some(&10));
+    assert!(commits(&mut engine, 2));
+    assert_eq!((engine.begin_cycle(2), engine.begin_cycle(0)), (10, 0));
+}
+
+#[test]
+fn the_loser_is_told_the_word_and_the_winner() {
+    let (mut engine, mut memory) = engine(2, with_manager(Manager::RequesterWins));
+    begin(&mut engine, &mut memory, 0, 1);
+    let winner = begin(&mut engine, &mut memory, 1, 2);
+    access(&mut engine, &mut memory, Party::Transaction(0), 9, None, 3);
+    access(&mut engine, &mut memory, Party::Transaction(0), 10, None, 3);
+    let (_, losses) = access(&mut engine, &mut memory, Party::Transaction(1), 10, Some(1), 4);
+    assert_eq!(losses[0].status, Cause::Conflict.status(0));
+    assert_eq!((engine.last_conflict(0), engine.last_conflict(1)), ((10 << 3, winner), (0, 0)));
+    // A restart for another reason leaves that alone.
+    engine.restart(0, Cause::Explicit.status(0), 5, &mut memory).unwrap();
+    assert_eq!(engine.last_conflict(0), (10 << 3, winner));
+}
+
+#[test]
+fn the_requester_must_win_against_every_holder_or_none_loses() {
+    let (mut engine, mut memory) = engine(3, with_manager(Manager::Timestamp));
+    for (hart, now) in [(0, 5), (1, 3), (2, 1)] {
+        begin(&mut engine, &mut memory, hart, now);
+    }
+    for hart in [0, 2] {
+        access(&mut engine, &mut memory, Party::Transaction(hart), 4, None, 6);
+    }
+    let (verdict, losses) = access(&mut engine, &mut memory, Party::Transaction(1), 4, Some(1), 7);
+    assert_eq!((verdict, losses.len(), losses[0].hart), (Verdict::Lost, 1, 1));
+    assert!(engine.active_lines(0) == [0] && engine.active_lines(2) == [0]);
+}
+
+#[test]
+fn the_requester_wins_against_what_is_suspended_in_its_own_context_only() {
+    let (mut engine, mut memory) = engine(2, with_manager(Manager::Timestamp));
+    let old = begin(&mut engine, &mut memory, 0, 1);
+    access(&mut engine, &mut memory, Party::Transaction(0), 4, Some(1), 1);
+    engine.push(0, false).unwrap();
+    begin(&mut engine, &mut memory, 1, 2);
+    assert_eq!(access(&mut engine, &mut memory, Party::Transaction(1), 4, None, 3).0, Verdict::Lost);
+    begin(&mut engine, &mut memory, 0, 4);
+    let (verdict, losses) = access(&mut engine, &mut memory, Party::Transaction(0), 4, None, 5);
+    assert_eq!((verdict, losses[0].id), (Verdict::Granted, old));
+}
+
+#[test]
+fn a_line_that_leaves_the_cache_leaves_the_sets_of_all_transactions_of_the_hart() {
+    let policies = [Policy::default(), best_effort()];
+    for policy in policies {
+        let (mut engine, mut memory) = engine(2, policy);
+        for word in [8, 9] {
+            begin(&mut engine, &mut memory, 0, 0);
+            access(&mut engine, &mut memory, Party::Transaction(0), word, None, 0);
+            engine.push(0, false).unwrap();
+        }
+        begin(&mut engine, &mut memory, 0, 0);
+        access(&mut engine, &mut memory, Party::Transaction(0), 10, None, 0);
+        assert_eq!(engine.evicted(1, 1, 0, &mut memory), Evicted::Nothing);
+        match engine.evicted(0, 1, 0, &mut memory) {
+            Evicted::Overflowed => {
+                assert_eq!((policy.mode, engine.counters()[0].overflowed_lines), (Mode::Virtualized, 3));
+                assert!(engine.subject(0).is_some_and(|subject| subject.overflowed));
+                assert!(engine.masks(1, 1).others_overflowed);
+                // What left is still found.
+                assert_eq!(access(&mut engine, &mut memory, Party::Nontransactional(1), 10, Some(0), 0).1.len(), 1);
+                assert_eq!(access(&mut engine, &mut memory, Party::Nontransactional(1), 8, Some(0), 0).1.len(), 1);
+            }
+            Evicted::Lost(losses) => {
+                assert_eq!((policy.mode, losses.len()), (Mode::BestEffort, 3));
+                assert!(losses.iter().all(|loss| loss.status == Cause::Capacity.status(0)));
+            }
+            Evicted::Nothing => panic!("the line is in three sets"),
+        }
+        assert_eq!(engine.evicted(0, 1, 0, &mut memory), Evicted::Nothing);
+    }
+}
+
+#[test]
+fn in_best_effort_mode_a_trap_ends_the_attempt_and_a_push_does_not() {
+    let (mut engine, mut memory) = engine(1, best_effort());
+    begin(&mut engine, &mut memory, 0, 0);
+    engine.push(0, false).unwrap();
+    assert_eq!(engine.pop(0, false, 0), Ok(Popped::Resumed));
+    let (_, loss) = engine.trap(0, 0, &mut memory);
+    assert!(loss.is_some_and(|loss| loss.status == Cause::Interrupt.status(0) && !loss.active));
+    assert!(matches!(engine.pop(0, true, 0), Ok(Popped::Restarted(_))));
+}
+
+/// Tries a compare-and-swap until it is granted; how often it was refused.
+fn refusals(engine: &mut Engine<u32>, memory: &mut Words, word: u64, now: u64) -> u32 {
+    for refusals in 0..1000 {
+        match access(engine, memory, Party::Arbitrated(1), word, Some(1), now).0 {
+            Verdict::Granted => return refusals,
+            verdict => assert_eq!(verdict, Verdict::Refused),
+        }
+    }
+    u32::MAX
+}
+
+#[test]
+fn a_compare_and_swap_grows_old_until_it_is_granted() {
+    // By size a compare-and-swap is the least, until it was refused as often as transactions restart.
+    let (mut engine, mut memory) = engine(2, Policy::default());
+    begin(&mut engine, &mut memory, 0, 100);
+    access(&mut engine, &mut memory, Party::Transaction(0), 4, None, 100);
+    assert_eq!(access(&mut engine, &mut memory, Party::Arbitrated(1), 4, Some(1), 50).0, Verdict::Refused);
+    assert_eq!(refusals(&mut engine, &mut memory, 4, 200), Policy::default().restart_threshold - 1);
+    // The next one begins anew, also when the last one met nobody in the end.
+    begin_again(&mut engine, &mut memory, 300);
+    assert_eq!(access(&mut engine, &mut memory, Party::Arbitrated(1), 4, Some(1), 250).0, Verdict::Refused);
+    assert!(commits(&mut engine, 0));
+    assert_eq!(refusals(&mut engine, &mut memory, 4, 400), 0);
+    begin(&mut engine, &mut memory, 0, 300);
+    access(&mut engine, &mut memory, Party::Transaction(0), 4, None, 300);
+    assert_eq!(refusals(&mut engine, &mut memory, 4, 400), u32::MAX, "it is younger however often it is refused");
+    assert!(engine.counters()[1].refused > 1000);
+}
+
+fn begin_again(engine: &mut Engine<u32>, memory: &mut Words, now: u64) {
+    assert!(commits(engine, 0));
+    begin(engine, memory, 0, now);
+    access(engine, memory, Party::Transaction(0), 4, None, now);
+}
+
+#[test]
+fn a_compare_and_swap_is_refused_instead_of_waiting() {
+    let (mut engine, mut memory) = engine(2, with_manager(Manager::Polka));
+    begin(&mut engine, &mut memory, 0, 0);
+    for word in 0..16 {
+        access(&mut engine, &mut memory, Party::Transaction(0), word, None, 0);
+    }
+    let refused = refusals(&mut engine, &mut memory, 4, 0);
+    assert!((1..=16).contains(&refused), "{refused}");
+    assert!(engine.subject(0).is_some_and(|subject| subject.status == Cause::Nontransactional.status(0)));
+}
+
+#[test]
+fn sets_by_line_hold_the_whole_line() {
+    let policy = Policy { granularity: Granularity::Line, ..Policy::default() };
+    let (mut engine, mut memory) = engine(2, policy);
+    begin(&mut engine, &mut memory, 0, 0);
+    access(&mut engine, &mut memory, Party::Transaction(0), 8, Some(1), 0);
+    let masks = engine.masks(0, 1);
+    assert_eq!((masks.readable, masks.writable), (0xff, 0xff));
+    assert_eq!(engine.subject(0).map(|subject| subject.size_words), Some(8));
+    let (_, losses) = access(&mut engine, &mut memory, Party::Nontransactional(1), 15, None, 0);
+    assert_eq!(losses[0].restored, (8..16).collect::<Vec<_>>());
+    assert_eq!(memory.0, [7; 64]);
+}
+
+#[test]
+fn devices_see_committed_memory_and_win() {
+    let (mut engine, mut memory) = engine(2, Policy::default());
+    for (hart, word) in [(0, 8), (1, 9)] {
+        begin(&mut engine, &mut memory, hart, 0);
+        access(&mut engine, &mut memory, Party::Transaction(hart), word, Some(1), 0);
+    }
+    engine.take_out(&mut memory);
+    assert_eq!(memory.0, [7; 64]);
+    let (verdict, losses) = access(&mut engine, &mut memory, Party::Device, 8, Some(5), 0);
+    assert_eq!((verdict, losses[0].hart, losses[0].status), (Verdict::Granted, 0, Cause::Nontransactional.status(0)));
+    engine.put_in(&mut memory);
+    assert_eq!((memory.0[8], memory.0[9]), (5, 1));
+    assert_eq!(engine.written_words().collect::<Vec<_>>(), [(engine.active_id(1), 9, 7)]);
+}
+
+#[test]
+fn what_is_dropped_is_undone_and_restarts_nowhere() {
+    let (mut engine, mut memory) = engine(1, Policy::default());
+    engine.push(0, true).unwrap();
+    begin(&mut engine, &mut memory, 0, 0);
+    access(&mut engine, &mut memory, Party::Transaction(0), 8, Some(1), 0);
+    assert_eq!(engine.drop_frame(0, 0, &mut memory), Err(ContextError::Active));
+    engine.push(0, true).unwrap();
+    let loss = engine.drop_frame(0, 0, &mut memory).unwrap().unwrap();
+    assert_eq!((&loss.restored[..], memory.0[8]), (&[8][..], 7));
+    assert!(!engine.is_live() && engine.subject(0).is_none());
+    assert_eq!((engine.restarts(0), engine.counters()[0].restarts_total()), (0, 0));
+    assert_eq!(engine.counters()[0].dropped(), 1);
+    assert_eq!(engine.drop_frame(0, 0, &mut memory), Ok(None));
+    assert_eq!(engine.drop_frame(0, 0, &mut memory), Err(ContextError::Empty));
+}
+
+#[test]
+fn a_hart_that_starts_anew_has_nothing_of_before() {
+    let (mut engine, mut memory) = engine(1, Policy::default());
+    engine.set_priority(0, 0x1ff);
+    assert_eq!(engine.priority(0), 0xff);
+    for word in [8, 9] {
+        begin(&mut engine, &mut memory, 0, 0);
+        access(&mut engine, &mut memory, Party::Transaction(0), word, Some(1), 0);
+        engine.push(0, true).unwrap();
+    }
+    engine.switch_context(0, 4).unwrap();
+    assert_eq!(engine.reset_hart(0, 0, &mut memory).len(), 2);
+    assert_eq!((engine.priority(0), engine.context(0), engine.frames(0), engine.is_live()), (0, 0, 0, false));
+    assert_eq!(memory.0, [7; 64]);
+}

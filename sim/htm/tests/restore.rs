@@ -1,0 +1,120 @@
+//! Engines that come from a file: the same as before, or refused with a reason. Whole runs that are cut are in the oracle's tests.
+
+mod support;
+
+use concord_abi::htm::Cause;
+use concord_htm::manager::Manager;
+use concord_htm::policy::{Granularity, Policy};
+use concord_htm::{Begun, Engine, Party};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use support::{Words, access};
+
+const HARTS: usize = 3;
+const WORDS: u64 = 64;
+
+/// Transactions that are active, suspended, doomed and parked, with sets, overflowed lines and a refused compare-and-swap.
+fn busy(granularity: Granularity) -> (Engine<u32>, Words) {
+    let policy = Policy { manager: Manager::Polka, granularity, ..Policy::default() };
+    let (mut engine, mut memory) = (Engine::new(HARTS, policy, 3), Words(vec![7; WORDS as usize]));
+    for (hart, word) in [(0, 0), (0, 8), (1, 16), (1, 24), (2, 32)] {
+        engine.switch_context(hart, word).unwrap();
+        assert_eq!(engine.begin(hart, word, &mut memory, || word as u32), Begun::Outermost);
+        engine.begin(hart, word, &mut memory, || 0);
+        for (offset, write) in [(0, None), (1, Some(word)), (0, Some(1)), (10, None)] {
+            access(&mut engine, &mut memory, Party::Transaction(hart), word + offset, write, word);
+        }
+        engine.evicted(hart, word / 8, word, &mut memory);
+        if word != 24 && word != 32 {
+            engine.trap(hart, word, &mut memory);
+        }
+    }
+    access(&mut engine, &mut memory, Party::Nontransactional(2), 0, Some(1), 90);
+    engine.switch_context(0, 100).unwrap();
+    access(&mut engine, &mut memory, Party::Arbitrated(0), 32, Some(1), 100);
+    engine.restart(2, Cause::Explicit.status(3), 110, &mut memory);
+    access(&mut engine, &mut memory, Party::Transaction(2), 40, Some(4), 110);
+    (engine, memory)
+}
+
+fn bytes_of(engine: &Engine<u32>) -> Vec<u8> {
+    postcard::to_stdvec(engine).unwrap()
+}
+
+fn restored(bytes: &[u8]) -> Result<Engine<u32>, String> {
+    let mut engine: Engine<u32> = postcard::from_bytes(bytes).map_err(|error| error.to_string())?;
+    engine.restore(HARTS, |word| word < WORDS).map_err(|error| error.to_string())?;
+    Ok(engine)
+}
+
+/// Does a bit of everything, and gives what came of it.
+fn go_on(engine: &mut Engine<u32>, memory: &mut Words) -> Vec<u8> {
+    let mut log = Vec::new();
+    for hart in 0..HARTS {
+        let now = 200 + hart as u64;
+        for word in (0..WORDS).step_by(3) {
+            let party = [Party::Transaction(hart), Party::Arbitrated(hart), Party::Device][word as usize % 3];
+            let party = if engine.is_active(hart) { party } else { Party::Nontransactional(hart) };
+            let write = (word % 2 == 0).then_some(word);
+            log.extend(format!("{:?}", access(engine, memory, party, word, write, now)).into_bytes());
+            log.extend(format!("{:?}", engine.masks(hart, word / 8)).into_bytes());
+        }
+        for line in 0..WORDS / 8 {
+            log.extend(format!("{:?}", engine.evicted(hart, line, now, memory)).into_bytes());
+        }
+        engine.take_out(memory);
+        engine.put_in(memory);
+        log.extend(format!("{:?} {:?}", engine.end(hart, now), engine.end(hart, now)).into_bytes());
+        for context in [0, 8, 16] {
+            let switched = engine.switch_context(hart, context);
+            log.extend(format!("{switched:?} {:?}", engine.subject(hart)).into_bytes());
+            log.extend(format!("{:?} {:?}", engine.pop(hart, true, now), engine.restarts(hart)).into_bytes());
+        }
+        log.extend(format!("{:?}", engine.reset_hart(hart, now, memory)).into_bytes());
+    }
+    log.extend(format!("{:?} {:?}", engine.profile().sum(), engine.counters()[0].restarts_total()).into_bytes());
+    log.extend(bytes_of(engine));
+    log
+}
+
+#[test]
+fn what_was_saved_goes_on_the_same() {
+    for granularity in [Granularity::Word, Granularity::Line] {
+        let (mut engine, mut memory) = busy(granularity);
+        let bytes = bytes_of(&engine);
+        let mut again = restored(&bytes).unwrap();
+        assert_eq!(bytes_of(&again), bytes);
+        let mut memory_again = Words(memory.0.clone());
+        assert_eq!(go_on(&mut again, &mut memory_again), go_on(&mut engine, &mut memory));
+        assert_eq!(memory_again.0, memory.0);
+    }
+}
+
+#[test]
+fn a_state_of_another_machine_is_refused() {
+    let (engine, _) = busy(Granularity::Word);
+    let read = || postcard::from_bytes::<Engine<u32>>(&bytes_of(&engine)).unwrap();
+    assert!(read().restore(HARTS, |_| true).is_ok());
+    assert!(read().restore(HARTS + 1, |_| true).is_err());
+    for missing in [9, 18, 40] {
+        assert!(read().restore(HARTS, |word| word != missing).is_err(), "word {missing} is in a set");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any bytes give an error or a state that an engine can go on with.
+    #[test]
+    fn damaged_states_are_refused_or_work(changes in vec((any::<usize>(), any::<u8>()), 1..4), by_line: bool) {
+        let (engine, mut memory) = busy(if by_line { Granularity::Line } else { Granularity::Word });
+        let mut bytes = bytes_of(&engine);
+        for (place, value) in changes {
+            let length = bytes.len();
+            bytes[place % length] = value;
+        }
+        if let Ok(mut engine) = restored(&bytes) {
+            go_on(&mut engine, &mut memory);
+        }
+    }
+}
