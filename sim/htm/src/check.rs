@@ -40,6 +40,8 @@ struct Seen {
 struct Footprint {
     reads: BTreeMap<Word, Seen>,
     writes: BTreeSet<Word>,
+    /// A device wrote over a word of its.
+    overwritten: Option<(Word, u64)>,
 }
 
 /// A line with an uncommitted word in it: what its other words hold, as far as somebody accessed them since. A rollback that
@@ -140,6 +142,13 @@ impl Checker {
                 }
                 (written.present, written.pc) = (new, pc);
             }
+            // Its bytes are in memory, beside the committed ones: uncommitted words were taken out for it. The transaction may
+            // only roll back now, to what the device left.
+            Some(written) if observer == Observer::Device => {
+                written.committed = new;
+                let id = written.id;
+                self.footprints.entry(id).or_default().overwritten = Some((word, new));
+            }
             Some(written) => {
                 let written = *written;
                 let (writer, committed) = (self.writer(&written), written.committed);
@@ -161,6 +170,11 @@ impl Checker {
     /// [`Violation::Order`] and [`Violation::Lost`].
     pub fn commit(&mut self, id: u64, memory: &impl Memory) -> Result<(), Violation> {
         let Some(footprint) = self.footprints.remove(&id) else { return Ok(()) };
+        if let Some((word, new)) = footprint.overwritten {
+            let written = self.uncommitted[&word];
+            let (writer, committed) = (self.writer(&written), written.committed);
+            return Err(Violation::Overwritten { observer: Observer::Device, pc: 0, word, new, committed, writer });
+        }
         for (word, seen) in &footprint.reads {
             let written = self.uncommitted.get(word);
             let committed = written.map_or_else(|| memory.load(*word), |written| written.committed);

@@ -168,10 +168,21 @@ impl<C> Engine<C> {
         }))
     }
 
-    /// The active transaction of a hart stops backing off, or waiting, because of an interrupt.
-    pub fn set_stalled(&mut self, hart: usize) {
-        if let Some(slot) = self.harts[hart].active {
-            self.transaction_mut(slot).stalled = true;
+    /// The active transaction of a hart stops backing off, or waiting, because of an interrupt, with so many cycles to go.
+    pub fn cut_stall(&mut self, hart: usize, unspent_cycles: u64) {
+        let Some(slot) = self.harts[hart].active else { return };
+        let transaction = self.transaction_mut(slot);
+        transaction.stalled = true;
+        let is_waiting = transaction.waits > 0;
+        let counters = &mut self.counters[hart];
+        if is_waiting {
+            counters.wait_cycles = counters.wait_cycles.saturating_sub(unspent_cycles);
+        } else {
+            counters.backoff_cycles = counters.backoff_cycles.saturating_sub(unspent_cycles);
+            let state = &mut self.harts[hart];
+            state.backoff_cycles = state.backoff_cycles.saturating_sub(unspent_cycles);
+            let transaction = self.transaction_mut(slot);
+            transaction.attempt_cycle = transaction.attempt_cycle.saturating_sub(unspent_cycles);
         }
     }
 

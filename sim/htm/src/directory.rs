@@ -43,6 +43,20 @@ impl Directory {
         (&mut members[index], is_new)
     }
 
+    /// The same, where no other transaction has anything of the line.
+    #[inline]
+    pub fn member_alone(&mut self, line: Line, slot: Slot) -> Option<(&mut Member, bool)> {
+        let members = self.lines.entry(line).or_default();
+        let is_new = members.is_empty();
+        if is_new {
+            members.push(Member { slot, read: 0, write: 0, overflowed: false });
+        }
+        match members.as_mut_slice() {
+            [only] if only.slot == slot => Some((only, is_new)),
+            _ => None,
+        }
+    }
+
     pub fn remove(&mut self, line: Line, slot: Slot) {
         if let Entry::Occupied(mut members) = self.lines.entry(line) {
             members.get_mut().retain(|member| member.slot != slot);

@@ -6,8 +6,8 @@ use crate::policy::{Mode, Policy};
 use crate::profile::{Conflict, Profile};
 use crate::resolve::Loss;
 use crate::statistics::Counters;
-use crate::transaction::{Read, Slot, Subject, Transaction, Undo};
-use crate::{Line, Memory, Word, words_of};
+use crate::transaction::{Slot, Subject, Transaction};
+use crate::{Line, Memory, Word};
 use concord_abi::htm::{Cause, DEPTH_MAX, FRAMES_MAX};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -239,32 +239,6 @@ impl<C> Engine<C> {
     pub fn restart(&mut self, hart: usize, status: u64, now: u64, memory: &mut impl Memory) -> Option<Loss> {
         let slot = self.harts[hart].active?;
         Some(self.lose(slot, status, None, now, memory))
-    }
-
-    /// Puts words of a line into the active transaction's sets, after [`Engine::resolve`] granted the access. The old words go
-    /// to the undo log, so this comes before the store.
-    pub fn add(&mut self, hart: usize, line: Line, words: u8, write: bool, pc: u64, memory: &impl Memory) {
-        let Some(slot) = self.harts[hart].active else { return };
-        let words = self.policy.span(words);
-        let transaction = self.transactions[slot as usize].as_mut().expect("the active transaction exists");
-        let (member, is_new) = self.directory.member(line, slot);
-        if is_new {
-            transaction.lines.push(line);
-        }
-        let known = member.read | member.write;
-        transaction.size_words += u64::from((words & !known).count_ones());
-        transaction.waits = 0;
-        if write {
-            for word in words_of(line, words & !member.write) {
-                transaction.undo.push(Undo { word, old: memory.load(word), pc });
-            }
-            member.write |= words;
-        } else {
-            for word in words_of(line, words & !known) {
-                transaction.reads.push(Read { word, pc });
-            }
-            member.read |= words & !member.write;
-        }
     }
 
     /// What a hart may do with a line without asking again.

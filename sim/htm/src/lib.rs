@@ -18,6 +18,7 @@ pub mod check;
 mod context;
 mod directory;
 mod engine;
+mod join;
 pub mod manager;
 pub mod policy;
 pub mod profile;
@@ -28,6 +29,7 @@ mod transaction;
 
 pub use context::{ContextError, Popped};
 pub use engine::{Begun, Ended, Engine, Evicted, Masks};
+pub use join::Joined;
 pub use resolve::{Loss, Party, Request, Verdict};
 pub use saved::StateError;
 pub use transaction::Subject;
@@ -57,9 +59,14 @@ pub fn word_mask(address: u64, size_bytes: u64) -> u8 {
 }
 
 /// The words of `line` that are in `mask`, in order.
-pub(crate) fn words_of(line: Line, mask: u8) -> impl Iterator<Item = Word> {
+#[inline]
+pub(crate) fn words_of(line: Line, mut mask: u8) -> impl Iterator<Item = Word> {
     let first = line << (LINE_SHIFT - WORD_SHIFT);
-    (0..LINE_WORDS).filter(move |index| mask >> index & 1 == 1).map(move |index| first + Word::from(index))
+    std::iter::from_fn(move || {
+        let index = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (index < LINE_WORDS).then_some(first + Word::from(index))
+    })
 }
 
 #[cfg(test)]

@@ -84,14 +84,8 @@ impl<C> Engine<C> {
     /// Resolves the conflicts of an access that is about to be made, and rolls the losers back.
     #[inline]
     pub fn resolve(&mut self, request: &Request, memory: &mut impl Memory, losses: &mut Vec<Loss>) -> Verdict {
-        let own = request.party.hart().and_then(|hart| self.harts[hart].active);
         let words = self.policy.span(request.words);
-        let meets = |member: &&Member| {
-            let theirs = if request.write { member.read | member.write } else { member.write };
-            Some(member.slot) != own && theirs & words != 0
-        };
-        let holders: SmallVec<[Member; 4]> =
-            self.directory.members(request.line).iter().filter(meets).copied().collect();
+        let holders: SmallVec<[Member; 4]> = self.holders(request, words).collect();
         if holders.is_empty() {
             if let (Party::Arbitrated(hart), true) = (request.party, request.write) {
                 self.harts[hart].pending = None;
@@ -99,6 +93,25 @@ impl<C> Engine<C> {
             return Verdict::Granted;
         }
         self.resolve_against(request, words, &holders, memory, losses)
+    }
+
+    /// Whether [`Engine::resolve`] would grant an access. One in two lines is made in both or in neither, and nobody loses to
+    /// it before it is known to win in both.
+    pub fn wins(&self, request: &Request) -> bool {
+        let words = self.policy.span(request.words);
+        self.holders(request, words)
+            .all(|holder| matches!(self.decide(request, holder.slot), Decision::RequesterWins(_)))
+    }
+
+    /// Who has words of the line that stand in the way of an access.
+    #[inline]
+    fn holders(&self, request: &Request, words: u8) -> impl Iterator<Item = Member> {
+        let own = request.party.hart().and_then(|hart| self.harts[hart].active);
+        let meets = move |member: &&Member| {
+            let theirs = if request.write { member.read | member.write } else { member.write };
+            Some(member.slot) != own && theirs & words != 0
+        };
+        self.directory.members(request.line).iter().filter(meets).copied()
     }
 
     #[cold]
@@ -348,6 +361,14 @@ impl<C> Engine<C> {
         state.backoff_cycles = state.backoff_cycles.saturating_add(restart.backoff_cycles);
         if let Some(defeat) = restart.defeat {
             (state.conflict_address, state.winner_id) = (defeat.address, defeat.winner_id);
+        }
+    }
+
+    /// A hart's active transaction, which went back to its begin, goes on at `cycle`: its hart may be ahead of the one that made it
+    /// lose, and a rollback takes time.
+    pub fn begin_attempt(&mut self, hart: usize, cycle: u64) {
+        if let Some(slot) = self.harts[hart].active {
+            self.transaction_mut(slot).attempt_cycle = cycle;
         }
     }
 }

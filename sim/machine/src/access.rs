@@ -63,10 +63,7 @@ impl Machine {
         let second_bytes = address.wrapping_add(size_bytes).wrapping_sub(second);
         let parts = [(address, size_bytes - second_bytes), (second, second_bytes)];
         if self.live {
-            // An access that traps makes no transaction lose.
-            for (part, _) in parts {
-                self.locate(hart, part, access)?;
-            }
+            self.foresee(hart, parts, access)?;
         }
         for (part, part_bytes) in parts {
             self.place_in_ram(hart, part, part_bytes, access)?;
@@ -134,6 +131,10 @@ impl Machine {
         // Taken before the access: bringing the line in must not count as somebody else's store.
         let reservation = self.memory.core(hart).reservation.take();
         if reservation.is_none() {
+            return Ok(false);
+        }
+        if self.live && reservation != Some(concord_mem::cache::line_of(self.locate(hart, address, Access::Store)?)) {
+            // Without the reservation it is no access, which makes no transaction lose.
             return Ok(false);
         }
         let place = self.place(hart, address, size_bytes, Access::Store);

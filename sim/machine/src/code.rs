@@ -71,6 +71,12 @@ impl CodePage {
         u32::from(self.offsets[index as usize])
     }
 
+    /// The page offset of an op by its place in the run that begins at a page offset, if that run is decoded.
+    pub fn offset_in_run(&self, page_offset: u32, place: usize) -> Option<u32> {
+        let first = usize::from(self.starts[page_offset as usize / 2]).checked_sub(1)?;
+        self.offsets.get(first + place).map(|offset| u32::from(*offset))
+    }
+
     fn push(&mut self, op: Op, page_offset: u32) {
         self.ops.push(op);
         self.offsets.push(page_offset as u16);

@@ -107,13 +107,7 @@ impl Machine {
         let mut cut = CodePage::of_run(&self.memory.ram, address, offset, end);
         let (count, goes_on, next) = cut.extent();
         let before = self.harts[hart].instructions;
-        let first = cut.first();
-        let lines = self.lines::<TIMED>(hart);
-        if self.transactions.is_active(hart) {
-            self.run::<TIMED, TIMED>(hart, &raw mut cut, first, lines);
-        } else {
-            self.run::<TIMED, false>(hart, &raw mut cut, first, lines);
-        }
+        self.run_once::<TIMED>(hart, &mut cut);
         let state = &self.harts[hart];
         let fell_through = state.instructions - before == count && state.pc == pc - u64::from(offset) + u64::from(next);
         goes_on && fell_through && next < line_end(offset)

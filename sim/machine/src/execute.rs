@@ -16,8 +16,14 @@ use concord_isa::integer::*;
 use concord_isa::op::{Atomic, Kind, Op};
 use concord_mem::cache::line_of;
 use concord_mem::fault::{Access, Fault};
-use concord_mem::line_table::{self, ENTRIES, Entry, access_tag};
+use concord_mem::line_table::{self, ENTRIES, access_tag};
 use concord_mem::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT};
+
+/// What the line table answers in the interpreter's one compare: accesses to lines that it holds; of these only the ones to words
+/// in the sets of the hart's transaction; nothing, so that every access is seen.
+const BY_LINE: u8 = 0;
+const BY_WORD: u8 = 1;
+const NOTHING: u8 = 2;
 
 /// How a run was left.
 enum Left {
@@ -63,26 +69,38 @@ impl Machine {
     pub(crate) fn run_turn<const TIMED: bool>(&mut self, hart: usize) {
         while self.harts[hart].cycle < self.harts[hart].limit {
             if let Some(page) = self.code_page(hart) {
-                let lines = self.lines::<TIMED>(hart);
-                if self.live && self.transactions.is_active(hart) {
-                    // Where the line table answers for lines, it also knows the words of the transaction's sets; elsewhere every
-                    // access asks for them.
-                    self.run_page::<TIMED, TIMED>(hart, page, lines);
+                if self.live {
+                    self.run_page_live::<TIMED>(hart, page);
                 } else {
-                    self.run_page::<TIMED, false>(hart, page, lines);
+                    self.run_page::<TIMED, BY_LINE>(hart, page);
                 }
             }
         }
     }
 
-    /// The line table that answers a hart's accesses: its own, or one that holds nothing where every access is to be seen. The
-    /// functional gear's own answers for whole pages, which is too much while a transaction lives.
-    #[inline]
-    pub(crate) fn lines<const TIMED: bool>(&mut self, hart: usize) -> *mut Entry {
-        if self.live && (!TIMED || self.checker.is_some()) {
-            return self.memory.empty_lines().as_mut_ptr();
+    /// [`Machine::run_page`] while a transaction lives or the isolation checker watches. Apart, so that the host's registers are all
+    /// the other's.
+    #[inline(never)]
+    fn run_page_live<const TIMED: bool>(&mut self, hart: usize, page: *mut CodePage) {
+        match self.answers::<TIMED>(hart) {
+            BY_LINE => self.run_page::<TIMED, BY_LINE>(hart, page),
+            BY_WORD => self.run_page::<TIMED, BY_WORD>(hart, page),
+            _ => self.run_page::<TIMED, NOTHING>(hart, page),
         }
-        self.memory.core(hart).lines.as_mut_ptr()
+    }
+
+    /// What the line table may answer for a hart now. Where it answers for lines, it also knows the words of the transaction's sets;
+    /// the functional gear's answers for whole pages, which is too much while a transaction lives.
+    pub(crate) fn answers<const TIMED: bool>(&self, hart: usize) -> u8 {
+        if !self.live {
+            BY_LINE
+        } else if !TIMED || self.checker.is_some() {
+            NOTHING
+        } else if self.transactions.is_active(hart) {
+            BY_WORD
+        } else {
+            BY_LINE
+        }
     }
 
     /// The decoded page that the program counter points into, or `None` after a trap was raised.
@@ -159,12 +177,8 @@ impl Machine {
     }
 
     /// Runs from `hart.pc`, which lies in `page`, until the page is left or the turn ends.
-    pub(crate) fn run_page<const TIMED: bool, const TRANSACTION: bool>(
-        &mut self,
-        hart: usize,
-        page: *mut CodePage,
-        lines: *mut Entry,
-    ) {
+    #[inline]
+    fn run_page<const TIMED: bool, const ANSWERS: u8>(&mut self, hart: usize, page: *mut CodePage) {
         let mut offset = self.harts[hart].pc as u32 & (PAGE_BYTES as u32 - 1);
         loop {
             // SAFETY: `code_page` returned the pointer; pages are boxed and never freed. The reference ends with this line.
@@ -174,25 +188,36 @@ impl Machine {
                 Some(first) => first,
                 None => self.decode_run(page, offset),
             };
-            match self.run::<TIMED, TRANSACTION>(hart, page, first, lines) {
+            match self.run::<TIMED, ANSWERS>(hart, page, first) {
                 Some(next) => offset = next,
                 None => return,
             }
         }
     }
 
+    /// Executes one run as [`Machine::run_page`] would, for a page of one run.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn run_once<const TIMED: bool>(&mut self, hart: usize, page: &mut CodePage) {
+        let first = page.first();
+        match self.answers::<TIMED>(hart) {
+            BY_LINE => self.run::<TIMED, BY_LINE>(hart, page, first),
+            BY_WORD => self.run::<TIMED, BY_WORD>(hart, page, first),
+            _ => self.run::<TIMED, NOTHING>(hart, page, first),
+        };
+    }
+
     /// Executes the run of `page` that begins at `first` and brings the hart's clock and program counter up to date.
     /// Returns the page offset to go on at, where that is in the same page and the turn is not over.
     #[inline(always)]
-    pub(crate) fn run<const TIMED: bool, const TRANSACTION: bool>(
+    fn run<const TIMED: bool, const ANSWERS: u8>(
         &mut self,
         hart: usize,
         page: *mut CodePage,
         first: *const Op,
-        lines: *mut Entry,
     ) -> Option<u32> {
         let page_address = self.harts[hart].pc & u64::MAX << PAGE_SHIFT;
-        let left = self.run_ops::<TIMED, TRANSACTION>(hart, first, page_address, lines);
+        let left = self.run_ops::<TIMED, ANSWERS>(hart, first, page_address);
         let end = match &left {
             Left::Gone { end, .. } => *end,
             Left::Stopped { op, .. } => *op,
@@ -223,16 +248,16 @@ impl Machine {
 impl Machine {
     /// Executes ops from `first` on until one leaves the run.
     #[inline(always)]
-    fn run_ops<const TIMED: bool, const TRANSACTION: bool>(
+    fn run_ops<const TIMED: bool, const ANSWERS: u8>(
         &mut self,
         hart: usize,
         first: *const Op,
         page_address: u64,
-        lines: *mut Entry,
     ) -> Left {
         let x = self.harts[hart].x.as_mut_ptr();
         let core = self.memory.core(hart);
         let user = if core.context.user { line_table::USER } else { 0 };
+        let lines = if ANSWERS == NOTHING { self.memory.empty_lines().as_mut_ptr() } else { core.lines.as_mut_ptr() };
         let mut next = first;
         // SAFETY: for the whole loop: `next` stays inside its page's ops, because every run ends with an op that leaves it
         // (`Op::ends_run` or `Kind::Next`); register numbers are at most `op::SINK`, below the length of `x`; `lines` has
@@ -269,7 +294,7 @@ impl Machine {
                 // A transaction's access goes ahead where the word is in its sets already.
                 macro_rules! is_member {
                     ($words:expr, $address:expr) => {
-                        !TRANSACTION || $words >> ($address >> WORD_SHIFT & 7) & 1 == 1
+                        ANSWERS != BY_WORD || $words >> ($address >> WORD_SHIFT & 7) & 1 == 1
                     };
                 }
                 macro_rules! load {

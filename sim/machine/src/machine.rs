@@ -283,8 +283,9 @@ impl Machine {
             Activity::Waiting => state.activity = Activity::Running,
             Activity::BackingOff { until } => {
                 state.activity = Activity::Running;
-                if state.cycle < until {
-                    self.transactions.set_stalled(hart);
+                let unspent_cycles = until.saturating_sub(state.cycle);
+                if unspent_cycles > 0 {
+                    self.transactions.cut_stall(hart, unspent_cycles);
                 }
             }
             Activity::Suspended { address, argument } => {

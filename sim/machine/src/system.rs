@@ -193,12 +193,6 @@ impl Machine {
         };
         // 0 is no instruction in any length, so it decodes to an illegal one.
         let mut page = CodePage::of_one(0, offset, expanded.unwrap_or(0), length_bytes);
-        let first = page.first();
-        let lines = self.lines::<TIMED>(hart);
-        if self.transactions.is_active(hart) {
-            self.run::<TIMED, TIMED>(hart, &raw mut page, first, lines);
-        } else {
-            self.run::<TIMED, false>(hart, &raw mut page, first, lines);
-        }
+        self.run_once::<TIMED>(hart, &mut page);
     }
 }

@@ -168,6 +168,7 @@ impl Machine {
         state.activity = Activity::Running;
         self.memory.core(hart).reservation = None;
         self.update_context(hart);
+        self.transactions.begin_attempt(hart, self.harts[hart].cycle.saturating_add(loss.backoff_cycles));
         self.back_off(hart, loss.backoff_cycles);
     }
 
@@ -259,7 +260,14 @@ impl Machine {
     }
 
     /// Lines that left first-level caches since the last look.
+    #[inline]
     pub(crate) fn note_evictions(&mut self, hart: Option<usize>) {
+        if self.memory.has_evictions() {
+            self.settle_evictions(hart);
+        }
+    }
+
+    fn settle_evictions(&mut self, hart: Option<usize>) {
         let costs = self.configuration.costs();
         let mut losses = Vec::new();
         for (core, line) in self.memory.take_evictions() {
@@ -300,8 +308,8 @@ impl Machine {
             self.transactions.resolve(&request, &mut Words(&self.memory.ram), &mut losses);
             at += part;
         }
-        self.settle(None, &mut losses);
         self.check_device_write(address, length);
+        self.settle(None, &mut losses);
     }
 
     /// The timeline gets the attempt that ends now: with the status word of its restart, or committed.

@@ -100,7 +100,8 @@ pub struct MemorySystem {
     /// Pages whose code was decoded and that were written to since.
     stale_code: Vec<u32>,
     /// Lines that left a core's first-level data cache for want of room, while somebody wants to know.
-    evictions: Option<Vec<(usize, Line)>>,
+    evictions: Vec<(usize, Line)>,
+    notes_evictions: bool,
     /// See [`MemorySystem::empty_lines`].
     empty: LineTable,
 }
@@ -129,7 +130,8 @@ impl MemorySystem {
             // Neighbouring seeds begin far apart, and none at the generator's fixed point, zero.
             perturbation: (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c909).max(1),
             stale_code: Vec::new(),
-            evictions: None,
+            evictions: Vec::new(),
+            notes_evictions: false,
             empty: LineTable::default(),
         }
     }
@@ -370,8 +372,8 @@ impl MemorySystem {
                 core.data.fill(line, state == State::Modified, &mut core.lines)
             }
         };
-        if let (Some(evictions), Some(victim)) = (&mut self.evictions, victim) {
-            evictions.push((index, victim));
+        if self.notes_evictions {
+            self.note_eviction(index, victim);
         }
         way
     }
@@ -454,8 +456,8 @@ impl MemorySystem {
             holder.counters.writebacks += u64::from(modified);
             holder.drop_line(victim);
             self.holders.remove(victim, core);
-            if let Some(evictions) = &mut self.evictions {
-                evictions.push((core, victim));
+            if self.notes_evictions {
+                self.note_eviction(core, Some(victim));
             }
         }
         self.holders.insert(line, core);
@@ -536,7 +538,7 @@ impl MemorySystem {
 impl Core {
     /// The physical address and the leaf's flags, where the translation cache knows them and they let the access through.
     #[inline]
-    fn find_translation(&self, address: u64, access: Access) -> Option<(u64, u64)> {
+    pub fn find_translation(&self, address: u64, access: Access) -> Option<(u64, u64)> {
         let context = &self.context;
         if context.mode() == MODE_BARE {
             let user = if context.user { USER_PAGE } else { 0 };

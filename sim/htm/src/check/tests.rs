@@ -45,10 +45,14 @@ fn nobody_but_the_writer_sees_or_overwrites_an_uncommitted_word() {
 
 #[test]
 fn a_device_sees_the_committed_value() {
-    let (mut checker, _) = written();
+    let (mut checker, mut memory) = written();
     assert_eq!(checker.read(Observer::Device, 9, 3, 0), Ok(()));
     assert!(matches!(checker.read(Observer::Device, 9, 5, 0), Err(Violation::Uncommitted { .. })));
-    assert!(matches!(checker.write(Observer::Device, 9, 3, 4, 0), Err(Violation::Overwritten { .. })));
+    // Whoever wrote the word can only roll back, to what the device left.
+    assert_eq!(checker.write(Observer::Device, 9, 3, 4, 0), Ok(()));
+    assert!(matches!(checker.clone().commit(1, &memory), Err(Violation::Overwritten { new: 4, .. })));
+    memory.store(9, 4);
+    assert_eq!(checker.rollback(1, &memory), Ok(()));
 }
 
 #[test]

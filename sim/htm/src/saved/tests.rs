@@ -21,9 +21,9 @@ fn engine() -> Engine<()> {
     for (hart, context, write) in [(0, 6, 3), (0, 5, 1), (1, 0, 2)] {
         engine.switch_context(hart, context).unwrap();
         engine.begin(hart, 0, &mut Words, || ());
-        engine.add(hart, 0, 1, false, 0, &Words);
-        engine.add(hart, 1, 1, false, 0, &Words);
-        engine.add(hart, 0, 1 << write, true, 0, &Words);
+        engine.join(hart, 0, 1, false, 0, &Words);
+        engine.join(hart, 1, 1, false, 0, &Words);
+        engine.join(hart, 0, 1 << write, true, 0, &Words);
         if hart == 0 {
             engine.push(hart, true).unwrap();
         }

@@ -33,7 +33,7 @@ pub fn access<C>(
     let verdict = engine.resolve(&request, memory, &mut losses);
     if verdict == Verdict::Granted {
         if let Party::Transaction(hart) = party {
-            engine.add(hart, request.line, request.words, request.write, request.pc, memory);
+            engine.join(hart, request.line, request.words, request.write, request.pc, memory);
         }
         if let Some(value) = write {
             memory.store(word, value);

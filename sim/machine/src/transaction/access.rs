@@ -22,31 +22,55 @@ impl Machine {
         if let Some(place) = self.table_hit(hart, address, size_bytes, access) {
             return Ok(place);
         }
-        self.resolve_walk(hart, address, access);
-        let translated = self.memory.translate(hart, address, access);
-        self.drop_stale_code();
-        let (physical, flags) = translated?;
+        let (physical, flags) = self.translate_live(hart, address, access)?;
         if !self.memory.ram.contains(physical, 1) {
             return Ok(Place::Device(physical));
         }
-        let party =
-            if self.transactions.is_active(hart) { Party::Transaction(hart) } else { Party::Nontransactional(hart) };
+        let party = self.party(hart);
         let request = self.request(hart, party, physical, size_bytes, access == Access::Store);
         self.resolve(hart, &request)?;
         self.enter(hart, address, physical, flags, &request, true)?;
         Ok(Place::Ram(physical))
     }
 
-    /// The physical address of an access that only RAM takes, with whatever its walk does.
-    pub(crate) fn locate(&mut self, hart: usize, address: u64, access: Access) -> Result<u64, Stop> {
+    /// The physical address of an access and the flags of its leaf, with whatever its walk does to transactions.
+    #[inline]
+    fn translate_live(&mut self, hart: usize, address: u64, access: Access) -> Result<(u64, u64), Stop> {
+        if let Some(found) = self.memory.core(hart).find_translation(address, access) {
+            return Ok(found);
+        }
         self.resolve_walk(hart, address, access);
         let translated = self.memory.translate(hart, address, access);
         self.drop_stale_code();
-        let (physical, _) = translated?;
+        Ok(translated?)
+    }
+
+    /// The physical address of an access that only RAM takes, with whatever its walk does.
+    pub(crate) fn locate(&mut self, hart: usize, address: u64, access: Access) -> Result<u64, Stop> {
+        let (physical, _) = self.translate_live(hart, address, access)?;
         if !self.memory.ram.contains(physical, 1) {
             return Err(Fault { access, kind: FaultKind::Access, address }.into());
         }
         Ok(physical)
+    }
+
+    /// Before an access in two lines is made in either: an access that traps, or that does not win in both, makes nobody lose.
+    pub(crate) fn foresee(&mut self, hart: usize, parts: [(u64, u64); 2], access: Access) -> Result<(), Stop> {
+        let mut requests = Vec::new();
+        for (part, part_bytes) in parts {
+            let physical = self.locate(hart, part, access)?;
+            let party = self.party(hart);
+            requests.push(self.request(hart, party, physical, part_bytes, access == Access::Store));
+        }
+        match requests.iter().find(|request| !self.transactions.wins(request)) {
+            Some(request) => self.resolve(hart, request),
+            None => Ok(()),
+        }
+    }
+
+    /// What the hart accesses memory as.
+    pub(crate) fn party(&self, hart: usize) -> Party {
+        if self.transactions.is_active(hart) { Party::Transaction(hart) } else { Party::Nontransactional(hart) }
     }
 
     /// What the engine is asked about an access.
@@ -116,7 +140,7 @@ impl Machine {
         self.drop_stale_code();
         if joins {
             let words = Words(&self.memory.ram);
-            self.transactions.add(hart, request.line, request.words, request.write, request.pc, &words);
+            self.transactions.join(hart, request.line, request.words, request.write, request.pc, &words);
         }
         Ok(())
     }
@@ -143,18 +167,18 @@ impl Machine {
         }
     }
 
-    /// A hit of the line table that the interpreter's one compare did not see: in supervisor mode on a user page, or with every
-    /// access watched.
+    /// A hit of the line table that the interpreter's one compare did not see: in supervisor mode on a user page, with every
+    /// access watched, or because the words are not in the sets of the hart's transaction yet. There they join, where no other
+    /// transaction has words of the line.
     #[inline]
     pub(crate) fn table_hit(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Option<Place> {
         let timed = self.memory.is_timed();
         if !timed && self.transactions.is_live() {
             return None;
         }
-        let is_active = self.transactions.is_active(hart);
         let core = self.memory.core(hart);
         let context = core.context;
-        let entry = core.lines.entry(LineTable::slot(timed, address));
+        let entry = *core.lines.entry(LineTable::slot(timed, address));
         let (found, words) = match access {
             Access::Store => (entry.write_tag, entry.writable_words),
             _ => (entry.read_tag, entry.readable_words),
@@ -162,10 +186,24 @@ impl Machine {
         let tag = access_tag(timed, address, 1, 0);
         let is_own = found == tag && !context.user;
         let is_user = found == tag | line_table::USER && (context.user || context.supervisor_user_memory);
+        if !is_own && !is_user {
+            return None;
+        }
         let shift = line_table::shift(timed);
         let physical = u64::from(entry.line) << shift | address & ((1 << shift) - 1);
-        let needed = word_mask(physical, size_bytes);
-        ((is_own || is_user) && (!is_active || words & needed == needed)).then_some(Place::Ram(physical))
+        if self.live && self.transactions.is_active(hart) {
+            let needed = word_mask(physical, size_bytes);
+            if words & needed != needed {
+                let write = access == Access::Store;
+                let (line, pc) = (physical >> LINE_SHIFT, self.pc_in_run(hart));
+                let words = Words(&self.memory.ram);
+                let joined = self.transactions.join_alone(hart, line, needed, write, pc, &words)?;
+                let entry = self.memory.core(hart).lines.entry(LineTable::slot(timed, address));
+                entry.readable_words = joined.readable;
+                entry.writable_words = joined.writable;
+            }
+        }
+        Some(Place::Ram(physical))
     }
 
     /// The page walk of an access, before it happens: a walker always wins, and the hart's own transaction is not in its way.
@@ -196,7 +234,17 @@ impl Machine {
         }
         let translations = &mut self.memory.core(hart).fetch_translations;
         let slot = translations.slot(pc);
-        let page = translations.entry(slot).page();
+        let entry = translations.entry(slot);
+        let (page, code) = (entry.page(), entry.code);
+        if code != 0 {
+            // SAFETY: pages are boxed and never freed while a run executes; the reference ends with this statement.
+            let offset =
+                unsafe { (*self.code.page(code)).offset_in_run(pc as u32 & 0xfff, self.run_progress as usize) };
+            if let Some(offset) = offset {
+                return pc & !0xfff | u64::from(offset);
+            }
+        }
+        // The run just wrote to its own code.
         for _ in 0..self.run_progress {
             let physical = page | pc & 0xfff;
             if !(RAM_BASE <= physical && self.memory.ram.contains(physical, 2)) {

@@ -156,7 +156,7 @@ impl Machine {
         let (address, size_bytes) = self.operand(hart, op, CAUSE_LOAD_MISALIGNED)?;
         let expected = self.harts[hart].x[usize::from(op.rs2)] & mask(size_bytes);
         let physical = self.locate(hart, address, Access::Load)?;
-        let party = self.party(hart, false);
+        let party = self.party(hart);
         let request = self.request(hart, party, physical, size_bytes, false);
         self.resolve(hart, &request)?;
         let equal = self.memory.ram.read(physical, size_bytes) == expected;
@@ -186,7 +186,7 @@ impl Machine {
         let new = self.harts[hart].x[(op.imm as u32 >> 27) as usize];
         let physical = self.locate(hart, address, Access::Store)?;
         let (_, flags) = self.memory.translate(hart, address, Access::Store)?;
-        let party = self.party(hart, true);
+        let party = if self.transactions.is_active(hart) { Party::Transaction(hart) } else { Party::Arbitrated(hart) };
         let request = self.request(hart, party, physical, size_bytes, false);
         self.resolve(hart, &request)?;
         let differs = self.memory.ram.read(physical, size_bytes) != expected;
@@ -203,19 +203,11 @@ impl Machine {
         Ok(CompareAndSwap::Swapped)
     }
 
-    fn party(&self, hart: usize, is_arbitrated: bool) -> Party {
-        match (self.transactions.is_active(hart), is_arbitrated) {
-            (true, _) => Party::Transaction(hart),
-            (false, true) => Party::Arbitrated(hart),
-            (false, false) => Party::Nontransactional(hart),
-        }
-    }
-
     /// The address and the width of an xtest or xcas.
     fn operand(&self, hart: usize, op: Op, misaligned: u64) -> Result<(u64, u64), Stop> {
         let address = self.harts[hart].x[usize::from(op.rs1)];
         let size_bytes = 1 << (op.imm as u32 >> 12 & 3);
-        if address % size_bytes != 0 {
+        if !address.is_multiple_of(size_bytes) {
             return Err(Stop::Trap { cause: misaligned, value: address });
         }
         Ok((address, size_bytes))

@@ -26,15 +26,28 @@ impl MemorySystem {
 
     /// Whether lines that leave a first-level data cache for want of room are noted.
     pub fn set_noting_evictions(&mut self, noting: bool) {
-        if noting != self.evictions.is_some() {
-            self.evictions = noting.then(Vec::new);
+        self.notes_evictions = noting;
+        if !noting {
+            self.evictions.clear();
         }
     }
 
-    /// A core and a line that left its first-level data cache, of those not asked for yet, in order.
+    /// A line left a core's first-level data cache, if there was one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_eviction(&mut self, core: usize, victim: Option<Line>) {
+        self.evictions.extend(victim.map(|victim| (core, victim)));
+    }
+
+    /// True when a line was evicted that nobody has asked for yet.
     #[inline]
+    pub fn has_evictions(&self) -> bool {
+        !self.evictions.is_empty()
+    }
+
+    /// A core and a line that left its first-level data cache, of those not asked for yet, in order.
     pub fn take_evictions(&mut self) -> Vec<(usize, Line)> {
-        self.evictions.as_mut().map(std::mem::take).unwrap_or_default()
+        std::mem::take(&mut self.evictions)
     }
 
     /// Memory at a physical address changes without an access: a rollback puts an old word back, or no line table and no cache

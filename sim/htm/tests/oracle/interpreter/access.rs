@@ -240,7 +240,7 @@ impl World<'_> {
 
     fn join(&mut self, hart: usize, words: &[Word], write: bool) {
         for (line, mask) in lines(words) {
-            self.engine.add(hart, line, mask, write, self.now, &Undoing::new(&mut self.memory, None));
+            self.engine.join(hart, line, mask, write, self.now, &Undoing::new(&mut self.memory, None));
         }
     }
 

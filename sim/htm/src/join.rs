@@ -1,0 +1,78 @@
+//! How words get into sets: what the machine does at a transaction's first access to a word, and so most often of all.
+
+use crate::directory::Member;
+use crate::engine::Engine;
+use crate::transaction::{Read, Transaction, Undo};
+use crate::{Line, Memory, words_of};
+
+/// The words of a line that are in the sets of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// In either set.
+    pub readable: u8,
+    /// In the write set.
+    pub writable: u8,
+}
+
+impl<C> Engine<C> {
+    /// Puts words of a line into the active transaction's sets, after [`Engine::resolve`] granted the access. The old words go
+    /// to the undo log, so this comes before the store.
+    pub fn join(&mut self, hart: usize, line: Line, words: u8, write: bool, pc: u64, memory: &impl Memory) {
+        let Some(slot) = self.harts[hart].active else { return };
+        let words = self.policy.span(words);
+        let transaction = self.transactions[slot as usize].as_mut().expect("the active transaction exists");
+        let (member, is_new) = self.directory.member(line, slot);
+        enter(transaction, member, is_new, line, words, write, pc, memory);
+    }
+
+    /// The same without a word to [`Engine::resolve`], where no other transaction has anything of the line and so nobody can be
+    /// in the way; `None` elsewhere, and outside a transaction.
+    #[inline]
+    pub fn join_alone(
+        &mut self,
+        hart: usize,
+        line: Line,
+        words: u8,
+        write: bool,
+        pc: u64,
+        memory: &impl Memory,
+    ) -> Option<Joined> {
+        let slot = self.harts[hart].active?;
+        let words = self.policy.span(words);
+        let transaction = self.transactions[slot as usize].as_mut()?;
+        let (member, is_new) = self.directory.member_alone(line, slot)?;
+        enter(transaction, member, is_new, line, words, write, pc, memory);
+        Some(Joined { readable: member.read | member.write, writable: member.write })
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the parts of an access, of which each is used once")]
+#[inline]
+fn enter<C>(
+    transaction: &mut Transaction<C>,
+    member: &mut Member,
+    is_new: bool,
+    line: Line,
+    words: u8,
+    write: bool,
+    pc: u64,
+    memory: &impl Memory,
+) {
+    if is_new {
+        transaction.lines.push(line);
+    }
+    let known = member.read | member.write;
+    transaction.size_words += u64::from((words & !known).count_ones());
+    transaction.waits = 0;
+    if write {
+        for word in words_of(line, words & !member.write) {
+            transaction.undo.push(Undo { word, old: memory.load(word), pc });
+        }
+        member.write |= words;
+    } else {
+        for word in words_of(line, words & !known) {
+            transaction.reads.push(Read { word, pc });
+        }
+        member.read |= words & !member.write;
+    }
+}
