@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use support::{concord, guest, streams};
 
@@ -75,6 +75,35 @@ fn the_result_of_each_example_says_what_its_transactions_did() {
                 assert!(conflicts.iter().all(account), "nothing else is shared: {conflicts:?}");
             }
             _ => assert_eq!(sum(&document, "/restarts/explicit") + sum(&document, "/suspended"), 0, "{name}"),
+        }
+    }
+}
+
+/// A viewer draws slices of one track only where each lies in another or beside it. Harts that lose are ahead of those that win, and
+/// handlers run transactions while others are suspended.
+#[test]
+fn slices_of_a_track_do_not_overlap_in_part() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in EXAMPLES {
+        document(folder.path(), name, &[&HUNDRED[..], &["--timeline", "timeline.json"]].concat());
+        let timeline: Value =
+            serde_json::from_slice(&std::fs::read(folder.path().join("timeline.json")).unwrap()).unwrap();
+        let mut tracks = BTreeMap::<u64, Vec<(u64, u64)>>::new();
+        for slice in timeline["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X") {
+            let cycles = |key: &str| (slice[key].as_f64().unwrap() * 1000.0).round() as u64;
+            let (begin, end) = (cycles("ts"), cycles("ts") + cycles("dur"));
+            tracks.entry(slice["tid"].as_u64().unwrap()).or_default().push((begin, end));
+        }
+        assert_eq!(tracks.len(), 8, "{name}: a track for each hart, and one for its transactions");
+        for (track, mut slices) in tracks {
+            slices.sort_by_key(|(begin, end)| (*begin, std::cmp::Reverse(*end)));
+            let mut around = Vec::<(u64, u64)>::new();
+            for (begin, end) in slices {
+                around.retain(|outer| outer.1 > begin);
+                let crossed = around.iter().find(|outer| outer.1 < end);
+                assert_eq!(crossed, None, "{name}: crosses {begin} to {end} on track {track}");
+                around.push((begin, end));
+            }
         }
     }
 }
