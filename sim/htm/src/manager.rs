@@ -118,6 +118,16 @@ impl Decision {
 /// Decides conflicts. It has no state of its own: everything it may go by is in the contenders and the policy.
 pub trait ContentionManager: Sync {
     fn decide(&self, requester: &Contender, holder: &Contender, policy: &Policy) -> Decision;
+
+    /// How often the back-off is doubled at most.
+    fn backoff_exponent_max(&self, policy: &Policy) -> u32 {
+        policy.backoff_exponent_max
+    }
+}
+
+/// Either has restarted so often that progress matters more than what a manager goes by otherwise.
+fn is_starving(requester: &Contender, holder: &Contender, policy: &Policy) -> bool {
+    requester.restarts.max(holder.restarts) >= policy.restart_threshold
 }
 
 #[cfg(test)]

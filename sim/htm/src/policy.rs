@@ -23,6 +23,8 @@ pub enum Mode {
     Virtualized,
     /// A line of a set that leaves the first-level cache, or a trap, restarts the transaction.
     BestEffort,
+    /// No transactional processor: its instructions do not exist, as on any other machine.
+    None,
 }
 
 /// The policies of an [`Engine`](crate::Engine).
@@ -33,11 +35,16 @@ pub struct Policy {
     pub mode: Mode,
     /// Back-off after a lost conflict: a random number of cycles below this, doubled for each restart so far.
     pub backoff_base_cycles: u64,
-    /// How often it is doubled at most.
+    /// How often it is doubled at most. Under [`Manager::RequesterWins`] nothing but back-off ends a conflict for good, and it
+    /// goes on to double.
     pub backoff_exponent_max: u32,
-    /// Restarts of either party from which on [`Manager::SizeMatters`] goes by age, so that no transaction starves.
+    /// Restarts of either party from which on [`Manager::SizeMatters`] and [`Manager::Polka`] go by age, so that no transaction
+    /// starves.
     pub restart_threshold: u32,
 }
+
+/// Doubled so often, the shortest back-off is longer than a run.
+const BACKOFF_EXPONENT_LIMIT: u32 = 48;
 
 impl Default for Policy {
     /// The paper's: SizeMatters by word, with exponential back-off (section 7). The numbers are ours.
@@ -56,7 +63,8 @@ impl Default for Policy {
 impl Policy {
     /// The greatest number of cycles that a back-off after `count` restarts stays below; at least 1.
     pub(crate) fn backoff_bound_cycles(&self, count: u32) -> u64 {
-        (self.backoff_base_cycles << count.min(self.backoff_exponent_max)).max(1)
+        let exponent = count.min(self.manager.get().backoff_exponent_max(self)).min(BACKOFF_EXPONENT_LIMIT);
+        self.backoff_base_cycles.saturating_mul(1 << exponent).max(1)
     }
 
     /// The words that a request for `words` of a line stands for.

@@ -2,10 +2,12 @@
 //! number of words that a transaction opened in all its attempts, is its worth. A poorer requester waits as many rounds as
 //! it is poorer by, each about twice as long as the one before, and then wins all the same.
 //!
-//! Departure: at most [`ROUNDS_MAX`] rounds. Sets of a kernel's transactions differ by hundreds of words, and the paper's objects
-//! were few.
+//! Departures: at most [`ROUNDS_MAX`] rounds, since sets of a kernel's transactions differ by hundreds of words, and the paper's
+//! objects were few; and from a number of restarts on the older one wins, since two transactions that are longer than all
+//! rounds together would end each other for ever.
 
-use super::{Contender, ContentionManager, Decision, Rule};
+use super::timestamp::Timestamp;
+use super::{Contender, ContentionManager, Decision, Rule, is_starving};
 use crate::policy::Policy;
 
 pub(super) struct Polka;
@@ -15,7 +17,11 @@ const ROUNDS_MAX: u64 = 8;
 impl ContentionManager for Polka {
     fn decide(&self, requester: &Contender, holder: &Contender, policy: &Policy) -> Decision {
         let poorer_by = holder.karma_words.saturating_sub(requester.karma_words);
-        if u64::from(requester.waits) >= poorer_by.min(ROUNDS_MAX) {
+        let waits = u64::from(requester.waits);
+        if waits < ROUNDS_MAX && is_starving(requester, holder, policy) {
+            return Timestamp.decide(requester, holder, policy);
+        }
+        if waits >= poorer_by.min(ROUNDS_MAX) {
             return Decision::RequesterWins(Rule::Karma);
         }
         Decision::Wait { bound_cycles: policy.backoff_bound_cycles(requester.waits) }

@@ -2,15 +2,14 @@
 //! Transactional Memory for an Operating System", ISCA 2007); from a number of restarts on, and between equals, the older one.
 
 use super::timestamp::Timestamp;
-use super::{Contender, ContentionManager, Decision, Rule};
+use super::{Contender, ContentionManager, Decision, Rule, is_starving};
 use crate::policy::Policy;
 
 pub(super) struct SizeMatters;
 
 impl ContentionManager for SizeMatters {
     fn decide(&self, requester: &Contender, holder: &Contender, policy: &Policy) -> Decision {
-        let starving = requester.restarts.max(holder.restarts) >= policy.restart_threshold;
-        if starving || requester.size_words == holder.size_words {
+        if is_starving(requester, holder, policy) || requester.size_words == holder.size_words {
             return Timestamp.decide(requester, holder, policy);
         }
         Decision::requester_wins(requester.size_words > holder.size_words, Rule::Size)

@@ -49,6 +49,30 @@ fn a_poorer_requester_of_polka_waits_longer_and_longer_and_then_wins() {
 }
 
 #[test]
+fn polka_goes_by_age_when_somebody_starves() {
+    let older = Contender { begin_cycle: 99, ..CONTENDER };
+    let rich = Contender { id: 2, karma_words: 1000, restarts: 8, ..CONTENDER };
+    assert_eq!(decide(Manager::Polka, older, rich), Decision::RequesterWins(Rule::Age));
+    assert_eq!(decide(Manager::Polka, rich, older), Decision::HolderWins(Rule::Age));
+}
+
+#[test]
+fn back_off_doubles_to_the_limit_and_without_one_where_the_requester_wins() {
+    let bound = |manager, count| Policy { manager, ..Policy::default() }.backoff_bound_cycles(count);
+    assert_eq!(
+        [0, 1, 10, 11, u32::MAX].map(|count| bound(Manager::Timestamp, count)),
+        [64, 128, 1 << 16, 1 << 16, 1 << 16]
+    );
+    assert_eq!(
+        [0, 1, 10, 11, 30].map(|count| bound(Manager::RequesterWins, count)),
+        [64, 128, 1 << 16, 1 << 17, 1 << 36]
+    );
+    assert_eq!(bound(Manager::RequesterWins, u32::MAX), 1 << 54);
+    let none = Policy { backoff_base_cycles: 0, ..Policy::default() };
+    assert_eq!(none.backoff_bound_cycles(5), 1);
+}
+
+#[test]
 fn managers_without_waiting_agree_from_both_sides() {
     // Whoever asks, the same one of two must win, or two transactions could end each other for ever.
     let mut state = 1u64;
