@@ -49,7 +49,7 @@ pub struct Loaded {
     pub initrd: Option<Range<u64>>,
     /// Physical address for [`write_device_tree`].
     pub device_tree_address: u64,
-    /// Text symbols: those of an ELF file that is not stripped, or those that a Linux Image
+    /// Symbols: those of an ELF file that is not stripped, or those that a Linux Image
     /// carries for itself.
     pub symbols: Option<SymbolTable>,
 }
