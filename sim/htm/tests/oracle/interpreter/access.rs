@@ -218,32 +218,42 @@ impl World<'_> {
         if is_swap && self.options.fault == Some(Fault::UncheckedSwap) {
             return Ok(Verdict::Granted);
         }
-        for (line, mask) in lines(words) {
-            if self.forgotten.contains_key(&line) {
-                continue;
-            }
-            let is_free = self.is_free(party, line, mask, write);
-            let request = Request { party, line, words: mask, write, pc: self.now, now: self.now };
-            let memory = &mut Undoing::new(&mut self.memory, self.options.fault);
-            let verdict = self.engine.resolve(&request, memory, &mut self.losses);
-            if self.options.fault.is_none() {
-                assert!(
-                    !is_free || verdict == Verdict::Granted && self.losses.is_empty(),
-                    "a mask allowed {request:?}"
-                );
-            }
-            self.settle()?;
-            match (verdict, party.hart()) {
-                (Verdict::Granted, _) => {}
-                (Verdict::Wait { cycles }, Some(hart)) => {
-                    self.seen.waits += 1;
-                    self.harts[hart].ready_cycle = self.now + cycles;
-                    return Ok(verdict);
-                }
-                _ => return Ok(verdict),
+        let now = self.now;
+        let request = |(line, words)| Request { party, line, words, write, pc: now, now };
+        let requests: Vec<Request> = lines(words).into_iter().map(request).collect();
+        // An access in two lines that does not win in both makes nobody lose in either.
+        if let [first, second] = requests[..]
+            && let Some(request) = [first, second].iter().find(|request| !self.engine.wins(request))
+        {
+            let verdict = self.resolve(request)?;
+            assert!(verdict != Verdict::Granted || self.options.fault.is_some(), "it does not win in {request:?}");
+            return Ok(verdict);
+        }
+        for request in &requests {
+            let verdict = self.resolve(request)?;
+            if verdict != Verdict::Granted {
+                assert!(requests.len() == 1 || self.options.fault.is_some(), "it wins in both lines");
+                return Ok(verdict);
             }
         }
         Ok(Verdict::Granted)
+    }
+
+    fn resolve(&mut self, request: &Request) -> Result<Verdict, Failure> {
+        if self.forgotten.contains_key(&request.line) {
+            return Ok(Verdict::Granted);
+        }
+        let is_free = self.is_free(request.party, request.line, request.words, request.write);
+        let memory = &mut Undoing::new(&mut self.memory, self.options.fault);
+        let verdict = self.engine.resolve(request, memory, &mut self.losses);
+        let is_silent = verdict == Verdict::Granted && self.losses.is_empty();
+        assert!(!is_free || is_silent || self.options.fault.is_some(), "a mask allowed {request:?}");
+        self.settle()?;
+        if let (Verdict::Wait { cycles }, Some(hart)) = (verdict, request.party.hart()) {
+            self.seen.waits += 1;
+            self.harts[hart].ready_cycle = self.now + cycles;
+        }
+        Ok(verdict)
     }
 
     /// What the machine does without asking, by the masks.
