@@ -75,7 +75,8 @@ impl Contender {
 pub enum Rule {
     /// A non-transactional access always wins.
     Nontransactional,
-    /// The holder is suspended in the requester's own context, and could not go on before it.
+    /// The holder is suspended in the requester's own context and could not go on before it, or both are above or among suspended
+    /// transactions and might wait for each other.
     Stack,
     Priority,
     Size,

@@ -175,10 +175,19 @@ impl<C> Engine<C> {
             }
             Party::Arbitrated(hart) => (hart, self.arbitrated(hart, request.now)),
         };
-        if self.harts[hart].frames.iter().any(|frame| frame.transaction == Some(holder)) {
+        if self.is_stacked(hart, holder) {
             return Decision::RequesterWins(Rule::Stack);
         }
         self.policy.manager.get().decide(&requester, &self.transaction(holder).contender(), &self.policy)
+    }
+
+    /// The holder cannot go on before the hart is done, or only after others that cannot: it is suspended in the hart's own
+    /// context, or it is suspended elsewhere and so is a transaction of this context. Without the second case two handlers could
+    /// wait for ever for the transactions that each other interrupted.
+    fn is_stacked(&self, hart: usize, holder: Slot) -> bool {
+        let mut own = self.harts[hart].frames.iter().filter_map(|frame| frame.transaction);
+        let is_suspended = self.transaction(holder).suspended;
+        is_suspended && own.any(|slot| slot == holder || self.transaction(slot).doom.is_none())
     }
 
     /// A compare-and-swap as a contender: a transaction without a set, which its refusals restart.

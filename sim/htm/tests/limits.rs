@@ -195,6 +195,31 @@ fn the_requester_wins_against_what_is_suspended_in_its_own_context_only() {
 }
 
 #[test]
+fn two_handlers_do_not_wait_for_the_transactions_that_each_other_interrupted() {
+    for manager in [Manager::Timestamp, Manager::SizeMatters, Manager::OsPrio] {
+        for is_transactional in [false, true] {
+            let (mut engine, mut memory) = engine(2, with_manager(manager));
+            for hart in [0, 1] {
+                engine.set_priority(hart, 9);
+                begin(&mut engine, &mut memory, hart, 1);
+                access(&mut engine, &mut memory, Party::Transaction(hart), 8 * hart as u64, Some(1), 2);
+                engine.trap(hart, 3, &mut memory);
+                engine.set_priority(hart, 0);
+                if is_transactional {
+                    begin(&mut engine, &mut memory, hart, 4);
+                }
+            }
+            let party = |hart| if is_transactional { Party::Transaction(hart) } else { Party::Arbitrated(hart) };
+            let (verdict, losses) = access(&mut engine, &mut memory, party(0), 8, Some(2), 5);
+            assert_eq!((verdict, losses.len(), losses[0].hart), (Verdict::Granted, 1, 1), "{}", manager.name());
+            // What hart 1 interrupted holds nothing any more, so that hart 1 is in nobody's way, and goes by the manager.
+            let (verdict, _) = access(&mut engine, &mut memory, party(1), 0, Some(2), 6);
+            assert_eq!(verdict, if is_transactional { Verdict::Lost } else { Verdict::Refused }, "{}", manager.name());
+        }
+    }
+}
+
+#[test]
 fn a_line_that_leaves_the_cache_leaves_the_sets_of_all_transactions_of_the_hart() {
     let policies = [Policy::default(), best_effort()];
     for policy in policies {
