@@ -214,3 +214,14 @@ fn options_choose_the_policies_instead_of_the_board() {
     let back = ["--contention-manager", "timestamp", "--granularity", "word", "--transactions", "virtualized"];
     assert_eq!(chosen(&[&["--board", "board.toml"], &back[..]].concat()), ["timestamp", "word", "virtualized"]);
 }
+
+#[test]
+fn a_machine_without_transactions_has_none_of_their_instructions() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = concord(folder.path());
+    command.args(["boot", "--transactions", "none", "--kernel"]).arg(guest("bank"));
+    let output = command.output().unwrap();
+    let (text, _) = streams(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("this machine has no transactions: its device tree does not name xmetatm"), "{text}");
+}

@@ -82,8 +82,11 @@ fn granularity_parser() -> impl TypedValueParser<Value = Granularity> {
 }
 
 fn mode_parser() -> impl TypedValueParser<Value = Mode> {
-    PossibleValuesParser::new(["virtualized", "best-effort"])
-        .map(|name| if name == "best-effort" { Mode::BestEffort } else { Mode::Virtualized })
+    PossibleValuesParser::new(["virtualized", "best-effort", "none"]).map(|name| match name.as_str() {
+        "best-effort" => Mode::BestEffort,
+        "none" => Mode::None,
+        _ => Mode::Virtualized,
+    })
 }
 
 /// Runs the command.

@@ -18,9 +18,11 @@ use crate::trace::Trace;
 use crate::transaction::Transactions;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
+use concord_abi::htm;
 use concord_dev::{Bus, Finish};
 use concord_htm::Loss;
 use concord_htm::check::Checker;
+use concord_htm::policy::Mode;
 use concord_mem::ram::{PAGE_BYTES, Ram};
 use concord_mem::system::MemorySystem;
 
@@ -92,6 +94,9 @@ impl Machine {
         let configuration = &machine.configuration;
         let ram = &machine.memory.ram;
         let loaded = loader::load(ram.memory(), &configuration.kernel, configuration.initrd.as_deref())?;
+        let has_transactions = configuration.board.transactions.mode != Mode::None;
+        let extensions: Vec<&str> =
+            EXTENSIONS.iter().copied().filter(|name| has_transactions || *name != htm::EXTENSION).collect();
         let tree = device_tree::build(
             &configuration.board,
             &configuration.append,
@@ -99,7 +104,7 @@ impl Machine {
             configuration.seed,
             // Used or not, as on QEMU's board: behind the slots that disks may take are those of net and entropy.
             VIRTIO_SLOTS_MAX,
-            EXTENSIONS,
+            &extensions,
         )?;
         loader::write_device_tree(ram.memory(), &loaded, &tree)?;
         for range in [Some(loaded.kernel.clone()), loaded.initrd.clone()].into_iter().flatten() {

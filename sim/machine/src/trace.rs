@@ -28,7 +28,8 @@ pub(crate) enum Doing {
     Spinning {
         lock: u64,
     },
-    /// One execution of a transaction, from its begin or restart on: committed where there is no cause.
+    /// One execution of a transaction, from its begin or restart on: committed where there is no cause, and dropped where the
+    /// cause is [`Cause::None`].
     Attempt {
         cause: Option<Cause>,
     },
@@ -88,6 +89,7 @@ impl Tracer {
                     &text
                 }
                 Doing::Attempt { cause: None } => "transaction",
+                Doing::Attempt { cause: Some(Cause::None) } => "dropped",
                 Doing::Attempt { cause: Some(cause) } => {
                     text = format!("restart: {}", cause_name(cause));
                     &text

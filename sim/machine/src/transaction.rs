@@ -314,8 +314,9 @@ impl Machine {
 
     /// The timeline gets the attempt that ends now: with the status word of its restart, or committed.
     fn trace_attempt(&mut self, hart: usize, begin_cycle: u64, status: Option<u64>) {
-        let cause = status.and_then(|status| {
-            Cause::RESTARTS.iter().map(|(cause, _)| *cause).find(|cause| *cause as u64 == status & 0xff)
+        let cause = status.map(|status| {
+            let named = Cause::RESTARTS.iter().map(|(cause, _)| *cause).find(|cause| *cause as u64 == status & 0xff);
+            named.unwrap_or(Cause::None)
         });
         self.trace.push(hart, Doing::Attempt { cause }, begin_cycle, self.harts[hart].cycle);
     }

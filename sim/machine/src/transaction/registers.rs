@@ -4,7 +4,7 @@ use crate::csr::IllegalCsr;
 use crate::hart::Privilege;
 use crate::machine::Machine;
 use concord_abi::htm::*;
-use concord_htm::policy::Granularity;
+use concord_htm::policy::{Granularity, Mode};
 use concord_htm::{LINE_WORDS, Subject};
 
 /// Registers that a transaction may write: those of its checkpoint, and two counters that are not rolled back.
@@ -17,10 +17,11 @@ pub(super) fn is_irrevocable(csr: u32) -> bool {
 }
 
 impl Machine {
-    /// True when user mode, or the hart's own mode if it is another, may use the extension.
+    /// True when the hart has the extension and may use it in its present mode.
     pub(crate) fn may_use_transactions(&self, hart: usize) -> bool {
         let state = &self.harts[hart];
-        state.privilege == Privilege::Supervisor || state.xenable & XENABLE_USER != 0
+        let is_allowed = state.privilege == Privilege::Supervisor || state.xenable & XENABLE_USER != 0;
+        is_allowed && self.transactions.policy().mode != Mode::None
     }
 
     /// Reads a register of the extension; the hart's privilege was checked as far as the number tells.

@@ -3,9 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Sentences without a guest, and why.
-const EXEMPT: [(u32, &str); 1] = [(115, "every board has the extension, and every device tree names it")];
-
 /// The number that stands at the begin of `text`, as of `15]: ...`.
 fn number(text: &str) -> Option<u32> {
     text.split_once(']').and_then(|(number, _)| number.parse().ok())
@@ -42,11 +39,8 @@ fn every_must_has_its_guest() {
     let must: BTreeSet<u32> =
         sentences.iter().filter(|(_, text)| text.contains("must")).map(|(number, _)| *number).collect();
     let named = named(&root.join("tests/transactions"));
-    let exempt: BTreeSet<u32> = EXEMPT.iter().map(|(number, _)| *number).collect();
     assert!(must.len() > 100, "{must:?}");
-    let covered = &named | &exempt;
-    assert!(must.is_subset(&covered), "nobody holds {:?}", must.difference(&covered));
+    assert!(must.is_subset(&named), "nobody holds {:?}", must.difference(&named));
     let there: BTreeSet<u32> = sentences.keys().copied().collect();
     assert!(named.is_subset(&there), "there are no sentences {:?}", named.difference(&there));
-    assert!(named.is_disjoint(&exempt), "no longer exempt: {:?}", named.intersection(&exempt));
 }

@@ -157,7 +157,6 @@ fn a_device_reads_committed_data() {
 /// what a device writes wins against readers and writers, and is what stays; who has a word beside it
 /// goes on.
 #[test]
-#[ignore = "the checker takes a device's write for an incomplete rollback"]
 fn a_device_writes_and_wins() {
     let file = disk(0x77);
     let pattern = 0x7777_7777_7777_7777;
@@ -276,7 +275,6 @@ fn the_console_prints_committed_text() {
 
 /// what the console reads into a transaction's words wins.
 #[test]
-#[ignore = "the checker takes a device's write for an incomplete rollback"]
 fn the_console_reads_and_wins() {
     for (writes, own) in [(false, false), (true, false), (false, true), (true, true)] {
         let read = |bare: &mut Bare| bare.sbi_quietly(SBI_CONSOLE, 1, &[5, A + 2, 0]);

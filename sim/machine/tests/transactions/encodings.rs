@@ -4,6 +4,7 @@ use crate::assembler::*;
 use crate::bare::*;
 use crate::guest::*;
 use concord_abi::htm::*;
+use concord_htm::policy::Mode;
 
 const SUPERVISOR_READ_WRITE: [u32; 6] = [CSR_PRIORITY, CSR_RESTARTS, CSR_BACKOFF, CSR_CONTEXT, CSR_TRAP, CSR_ENABLE];
 const SUPERVISOR_READ_ONLY: [u32; 4] = [CSR_STACK, CSR_FRAMES, CSR_CONFLICT, CSR_WINNER];
@@ -310,5 +311,27 @@ fn registers_are_reset_when_a_hart_starts() {
         let words: [u64; 28] = logs.words(1);
         assert_eq!(words[..14], expected, "{:?}: hart 1", logs.gear);
         assert_eq!(words[14..], expected, "{:?}: hart 1, started again", logs.gear);
+    });
+}
+
+/// on a board without the extension its instructions and registers are illegal, in S-mode too.
+#[test]
+fn without_the_extension_nothing_of_it_exists() {
+    let mut words = instructions();
+    let registers = [&SUPERVISOR_READ_WRITE[..], &SUPERVISOR_READ_ONLY, &USER_READ_ONLY].concat();
+    words.extend(registers.iter().map(|number| csr(CSRRS, S3, *number, 0)));
+    words.extend(SUPERVISOR_READ_WRITE.iter().map(|number| csr(CSRRW, S3, *number, S1)));
+    let build = |bare: &mut Bare| {
+        bare.board.transactions.mode = Mode::None;
+        bare.load(S0, A);
+        bare.load(S1, 1);
+        for word in &words {
+            bare.trap(|bare| bare.push(*word));
+        }
+        bare.finish();
+    };
+    everywhere(1, build, |logs| {
+        let expected: Vec<(u64, u64)> = words.iter().map(|word| illegal(*word)).collect();
+        assert_eq!(logs.traps(words.len()), expected, "{:?}", logs.gear);
     });
 }

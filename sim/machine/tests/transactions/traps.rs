@@ -462,7 +462,6 @@ fn a_restart_puts_the_interrupt_enable_bit_back() {
 /// an interrupt ends a back-off: it finds the address behind the begin and the transaction suspended and
 /// stalled, and what was left of the back-off is dropped.
 #[test]
-#[ignore = "xbackoff counts what an interrupt cut off"]
 fn an_interrupt_ends_a_back_off() {
     let first = |bare: &mut Bare| {
         bare.set_csr(CSR_SIE, TIMER);
