@@ -94,11 +94,15 @@ pub struct DataCache {
     ways: Vec<DataWay>,
     /// The CLOCK hand of each set.
     hands: Vec<u8>,
+    /// What the last fill replaced; no line where the way was empty.
+    #[serde(skip)]
+    victim: Line,
 }
 
 impl DataCache {
     pub fn new(geometry: Geometry) -> DataCache {
-        DataCache { geometry, ways: vec![NO_DATA; geometry.sets * geometry.ways], hands: vec![0; geometry.sets] }
+        let ways = vec![NO_DATA; geometry.sets * geometry.ways];
+        DataCache { geometry, ways, hands: vec![0; geometry.sets], victim: NO_LINE }
     }
 
     fn set_of(&self, line: Line) -> usize {
@@ -131,9 +135,9 @@ impl DataCache {
         self.ways[way].set_slot(slot);
     }
 
-    /// Puts `line` in the place of a victim that the line table does not hold. Returns the way, and the victim where there is one.
+    /// Puts `line` in the place of a victim that the line table does not hold. Returns the way.
     #[inline]
-    pub fn fill(&mut self, line: Line, writable: bool, table: &mut LineTable) -> (usize, Option<Line>) {
+    pub fn fill(&mut self, line: Line, writable: bool, table: &mut LineTable) -> usize {
         let set = self.set_of(line);
         let first = set * self.geometry.ways;
         let ways = &mut self.ways[first..first + self.geometry.ways];
@@ -149,12 +153,17 @@ impl DataCache {
                     way.set_slot(usize::from(NO_SLOT));
                 }
                 None => {
-                    let victim = std::mem::replace(way, DataWay::new(line, writable)).line();
+                    self.victim = std::mem::replace(way, DataWay::new(line, writable)).line();
                     self.hands[set] = hand;
-                    return (first + index, (victim != NO_LINE).then_some(victim));
+                    return first + index;
                 }
             }
         }
+    }
+
+    /// The line that the last fill replaced, if it did.
+    pub fn victim(&self) -> Option<Line> {
+        (self.victim != NO_LINE).then_some(self.victim)
     }
 
     /// Forgets `line`, in the line table too.
@@ -350,12 +359,13 @@ mod tests {
     fn a_line_in_use_gets_a_second_chance() {
         let mut cache = DataCache::new(GEOMETRY);
         let mut table = LineTable::default();
-        let (way, _) = cache.fill(0, false, &mut table);
+        let way = cache.fill(0, false, &mut table);
         cache.fill(2, false, &mut table);
         cache.set_slot(way, 7, &mut table);
         let entry = table.entry(7);
         *entry = Entry { read_tag: 0, write_tag: INVALID, line: physical_line(0), ..*entry };
-        assert_eq!(cache.fill(4, false, &mut table).1, Some(2));
+        cache.fill(4, false, &mut table);
+        assert_eq!(cache.victim(), Some(2));
         assert!(cache.find(0).is_some() && cache.find(2).is_none(), "0 was referenced, so 2 went");
         assert!(!table.holds(7, physical_line(0)), "the second chance took the reference");
         cache.fill(6, false, &mut table);

@@ -217,7 +217,7 @@ impl MemorySystem {
     }
 
     /// Charges an access to RAM that was translated, and enters its line into the line table with no more than `rights`.
-    #[inline]
+    #[inline(always)]
     pub fn install(&mut self, index: usize, address: u64, physical: u64, flags: u64, access: Access, rights: Rights) {
         let store = access == Access::Store;
         let readable_by_execution = self.cores[index].context.make_executable_readable;
@@ -362,7 +362,7 @@ impl MemorySystem {
         }
         core.counters.data_misses += 1;
         core.charge(self.model.second_latency_cycles);
-        let (way, victim) = match core.second.access(line) {
+        let way = match core.second.access(line) {
             // What most misses do, without asking anybody else.
             Some(State::Modified) => core.data.fill(line, true, &mut core.lines),
             Some(State::Exclusive | State::Shared) if !store => core.data.fill(line, false, &mut core.lines),
@@ -373,7 +373,7 @@ impl MemorySystem {
             }
         };
         if self.notes_evictions {
-            self.note_eviction(index, victim);
+            self.note_eviction(index, self.cores[index].data.victim());
         }
         way
     }
