@@ -36,15 +36,12 @@ pub struct Policy {
     /// Back-off after a lost conflict: a random number of cycles below this, doubled for each restart so far.
     pub backoff_base_cycles: u64,
     /// How often it is doubled at most. Under [`Manager::RequesterWins`] nothing but back-off ends a conflict for good, and it
-    /// goes on to double.
+    /// doubles a few times more.
     pub backoff_exponent_max: u32,
     /// Restarts of either party from which on [`Manager::SizeMatters`] and [`Manager::Polka`] go by age, so that no transaction
     /// starves.
     pub restart_threshold: u32,
 }
-
-/// Doubled so often, the shortest back-off is longer than a run.
-const BACKOFF_EXPONENT_LIMIT: u32 = 48;
 
 impl Default for Policy {
     /// The paper's: SizeMatters by word, with exponential back-off (section 7). The numbers are ours.
@@ -63,8 +60,8 @@ impl Default for Policy {
 impl Policy {
     /// The greatest number of cycles that a back-off after `count` restarts stays below; at least 1.
     pub(crate) fn backoff_bound_cycles(&self, count: u32) -> u64 {
-        let exponent = count.min(self.manager.get().backoff_exponent_max(self)).min(BACKOFF_EXPONENT_LIMIT);
-        self.backoff_base_cycles.saturating_mul(1 << exponent).max(1)
+        let exponent = count.min(self.manager.get().backoff_exponent_max(self));
+        self.backoff_base_cycles.saturating_mul(1u64.checked_shl(exponent).unwrap_or(u64::MAX)).max(1)
     }
 
     /// The words that a request for `words` of a line stands for.

@@ -57,7 +57,7 @@ fn polka_goes_by_age_when_somebody_starves() {
 }
 
 #[test]
-fn back_off_doubles_to_the_limit_and_without_one_where_the_requester_wins() {
+fn back_off_doubles_to_the_limit_and_further_where_the_requester_wins() {
     let bound = |manager, count| Policy { manager, ..Policy::default() }.backoff_bound_cycles(count);
     assert_eq!(
         [0, 1, 10, 11, u32::MAX].map(|count| bound(Manager::Timestamp, count)),
@@ -65,9 +65,10 @@ fn back_off_doubles_to_the_limit_and_without_one_where_the_requester_wins() {
     );
     assert_eq!(
         [0, 1, 10, 11, 30].map(|count| bound(Manager::RequesterWins, count)),
-        [64, 128, 1 << 16, 1 << 17, 1 << 36]
+        [64, 128, 1 << 16, 1 << 17, 1 << 22]
     );
-    assert_eq!(bound(Manager::RequesterWins, u32::MAX), 1 << 54);
+    let steep = Policy { backoff_exponent_max: u32::MAX, ..Policy::default() };
+    assert_eq!(steep.backoff_bound_cycles(u32::MAX), u64::MAX);
     let none = Policy { backoff_base_cycles: 0, ..Policy::default() };
     assert_eq!(none.backoff_bound_cycles(5), 1);
 }
