@@ -22,14 +22,14 @@ impl Machine {
                 Err(fault) => self.exception(hart, fault.cause(), fault.address),
             };
         }
+        if self.transactions.is_active(hart) && self.is_irrevocable(hart, op) {
+            return self.stopped(hart, Stop::Irrevocable);
+        }
         let supervisor = self.harts[hart].privilege == Privilege::Supervisor;
         // The instructions' own bits, for the trap value of those that turn out to be illegal.
         let illegal =
             |machine: &mut Machine| machine.exception(hart, CAUSE_ILLEGAL_INSTRUCTION, u64::from(op.imm as u32));
         match op.kind {
-            Kind::EnvironmentCall if supervisor && self.transactions.is_active(hart) && !self.is_query(hart) => {
-                self.stopped(hart, Stop::Irrevocable);
-            }
             Kind::EnvironmentCall if supervisor => {
                 self.retire(hart, 4);
                 self.call_sbi(hart);
@@ -70,9 +70,6 @@ impl Machine {
                 self.memory.flush_fetch(hart);
                 self.retire(hart, 4);
             }
-            Kind::Csr if self.transactions.is_active(hart) && self.csr_is_irrevocable(hart, op.imm as u32) => {
-                self.stopped(hart, Stop::Irrevocable);
-            }
             Kind::Csr => match self.execute_csr(hart, op.imm as u32) {
                 Ok(()) => {
                     self.retire(hart, 4);
@@ -81,12 +78,7 @@ impl Machine {
                 Err(_) => illegal(self),
             },
             Kind::Transaction | Kind::TransactionTest | Kind::TransactionCompareAndSwap => {
-                let done = match op.kind {
-                    Kind::Transaction => self.execute_control(hart, op),
-                    Kind::TransactionTest => self.execute_test(hart, op),
-                    _ => self.execute_compare_and_swap(hart, op),
-                };
-                match done {
+                match self.execute_transactional(hart, op) {
                     Done::Retired => self.retire(hart, 4),
                     Done::Restarted => {}
                     Done::Illegal => illegal(self),

@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::transaction::{Words, registers};
 use concord_abi::htm::{Cause, CompareAndSwap, Control, FRAMES_USER_MAX};
 use concord_htm::{Begun, Ended, Party, Popped};
-use concord_isa::op::Op;
+use concord_isa::op::{Kind, Op};
 use concord_mem::fault::Access;
 
 /// What an instruction of the extension did.
@@ -26,12 +26,21 @@ impl From<Stop> for Done {
 }
 
 impl Machine {
-    /// xbegin, xend, xrestart, xgettxid, xpush, xpop, xdrop.
-    pub(crate) fn execute_control(&mut self, hart: usize, op: Op) -> Done {
-        let Some(control) = Control::from_funct3(op.imm as u32 >> 12 & 7) else { return Done::Illegal };
+    /// Executes an instruction of the extension.
+    pub(crate) fn execute_transactional(&mut self, hart: usize, op: Op) -> Done {
         if !self.may_use_transactions(hart) {
             return Done::Illegal;
         }
+        match op.kind {
+            Kind::Transaction => self.execute_control(hart, op),
+            Kind::TransactionTest => self.execute_test(hart, op),
+            _ => self.execute_compare_and_swap(hart, op),
+        }
+    }
+
+    /// xbegin, xend, xrestart, xgettxid, xpush, xpop, xdrop.
+    fn execute_control(&mut self, hart: usize, op: Op) -> Done {
+        let Some(control) = Control::from_funct3(op.imm as u32 >> 12 & 7) else { return Done::Illegal };
         let is_supervisor = self.harts[hart].privilege == Privilege::Supervisor;
         if !is_supervisor
             && matches!(control, Control::Begin | Control::Push)
@@ -139,10 +148,7 @@ impl Machine {
     }
 
     /// xtest: the word joins the read set only when it has the value that is asked for.
-    pub(crate) fn execute_test(&mut self, hart: usize, op: Op) -> Done {
-        if !self.may_use_transactions(hart) {
-            return Done::Illegal;
-        }
+    fn execute_test(&mut self, hart: usize, op: Op) -> Done {
         match self.test(hart, op) {
             Ok(equal) => {
                 self.harts[hart].x[usize::from(op.rd)] = u64::from(equal);
@@ -167,10 +173,7 @@ impl Machine {
     }
 
     /// xcas: a compare-and-swap that the contention manager may refuse outside a transaction.
-    pub(crate) fn execute_compare_and_swap(&mut self, hart: usize, op: Op) -> Done {
-        if !self.may_use_transactions(hart) {
-            return Done::Illegal;
-        }
+    fn execute_compare_and_swap(&mut self, hart: usize, op: Op) -> Done {
         let answer = match self.compare_and_swap(hart, op) {
             Ok(answer) => answer,
             Err(Stop::Refused) => CompareAndSwap::Refused,
@@ -213,13 +216,20 @@ impl Machine {
         Ok((address, size_bytes))
     }
 
-    /// A CSR instruction that a transaction may not carry out: it writes what cannot be rolled back.
-    pub(crate) fn csr_is_irrevocable(&self, hart: usize, instruction: u32) -> bool {
-        let source = instruction >> 15 & 31;
-        let writes = instruction >> 12 & 3 == 1 || source != 0;
-        let csr = instruction >> 20;
-        // What is illegal anyway raises its exception first.
-        writes && csr >> 10 != 3 && registers::is_irrevocable(csr) && self.read_csr(hart, csr).is_ok()
+    /// An op that a transaction may not carry out: an SBI call that is no pure query, or a write of a register that is not in the
+    /// checkpoint.
+    pub(crate) fn is_irrevocable(&self, hart: usize, op: Op) -> bool {
+        match op.kind {
+            Kind::EnvironmentCall => self.harts[hart].privilege == Privilege::Supervisor && !self.is_query(hart),
+            Kind::Csr => {
+                let instruction = op.imm as u32;
+                let (csr, source) = (instruction >> 20, instruction >> 15 & 31);
+                let writes = instruction >> 12 & 3 == 1 || source != 0;
+                // What is illegal anyway raises its exception first.
+                writes && csr >> 10 != 3 && registers::is_irrevocable(csr) && self.read_csr(hart, csr).is_ok()
+            }
+            _ => false,
+        }
     }
 }
 
