@@ -173,52 +173,113 @@ fn by_line_the_words_of_a_line_conflict() {
     }
 }
 
-/// an access that meets two holders wins against both or takes neither down. The requester's priority is
-/// between theirs, or above both.
+/// a plain access to a word beside those in a set does not conflict, and does not open the line either: the next
+/// one, to a word in the set, does. Whoever had the line first.
 #[test]
-fn an_access_wins_against_all_or_none() {
-    for (priority, wins) in [(5, false), (9, true)] {
-        let holder = |hart: u64, priority: u64| {
-            move |bare: &mut Bare| {
-                bare.set_csr(CSR_PRIORITY, priority);
+fn a_word_beside_opens_no_door() {
+    for writes in [false, true] {
+        for had_before in [false, true] {
+            let first = |bare: &mut Bare| {
+                if had_before {
+                    bare.wait_for(ANSWER, 3);
+                }
                 let first = |bare: &mut Bare| {
-                    bare.load_word(S3, A);
-                    bare.outside(|bare| {
-                        bare.load(T0, FLAG);
-                        bare.load(T1, 1);
-                        bare.push(amo_add(ZERO, T0, T1));
-                    });
+                    if writes {
+                        bare.store(A, 5);
+                    } else {
+                        bare.load_word(S3, A);
+                    }
+                    bare.outside(|bare| bare.store(FLAG, 1));
                     bare.poll(ANSWER, 1);
+                    bare.outside(|bare| bare.note_csr(0, 0, CSR_RESTARTS));
+                    bare.tell_and_spin(2);
                 };
                 bare.attempt(S2, first, |_| ());
                 bare.end();
-                bare.note(hart, 0, S2);
-                bare.load(T0, C);
-                bare.load(T1, 1);
-                bare.push(amo_add(ZERO, T0, T1));
-            }
-        };
-        let first = |bare: &mut Bare| {
-            bare.set_csr(CSR_PRIORITY, priority);
-            bare.wait_for(FLAG, 2);
-            let again = |bare: &mut Bare| bare.outside(|bare| bare.store(ANSWER, 1));
-            bare.attempt(S2, |bare| bare.store(A, 7), again);
-            bare.end();
-            bare.log(S2);
-            bare.log_word(A);
-            bare.store(ANSWER, 1);
-            bare.wait_for(C, 2);
-        };
-        let (low, high) = (holder(1, 3), holder(2, 8));
-        let build = |bare: &mut Bare| {
-            bare.board.transactions.manager = Manager::OsPrio;
-            on_harts(&[&first, &low, &high])(bare);
-        };
-        everywhere(3, build, |logs| {
-            let (own, theirs) = if wins { ([0, 7], CONFLICT) } else { ([CONFLICT, 0], 0) };
-            assert_eq!(logs.words::<2>(0), own, "{:?} {priority}", logs.gear);
-            assert_eq!((logs.note(1, 0), logs.note(2, 0)), (theirs, theirs), "{:?} {priority}", logs.gear);
-        });
+                bare.log(S2);
+                bare.log_csr(CSR_CONFLICT);
+                bare.wait_for(ANSWER, 2);
+            };
+            let second = |bare: &mut Bare| {
+                bare.load(S0, A);
+                if had_before {
+                    bare.push(sd(ZERO, S0, 0));
+                    bare.store(ANSWER, 3);
+                }
+                bare.wait_for(FLAG, 1);
+                bare.push(ld(S3, S0, 8));
+                bare.push(sd(S3, S0, 16));
+                bare.store(ANSWER, 1);
+                bare.wait_for(FLAG, 2);
+                bare.push(ld(S3, S0, 8));
+                bare.push(sd(S3, S0, 16));
+                bare.push(if writes { ld(S3, S0, 0) } else { sd(S3, S0, 0) });
+                bare.log(S3);
+                bare.store(ANSWER, 2);
+            };
+            everywhere(2, on_harts(&[&first, &second]), |logs| {
+                let why = format!("{:?}: {writes} {had_before}", logs.gear);
+                assert_eq!(logs.note(0, 0), 0, "{why}");
+                assert_eq!(logs.words::<2>(0), [NONTRANSACTIONAL, A], "{why}");
+                assert_eq!(logs.words::<1>(1), [0], "{why}");
+            });
+        }
+    }
+}
+
+/// an access that meets two holders wins against both or takes neither down. The requester's priority is
+/// between theirs, or above both. They meet at one word, at two words of a line, and at two lines.
+#[test]
+fn an_access_wins_against_all_or_none() {
+    let places = [(A, A, 0), (A, A + 8, 4), (A + 56, A + 64, 60)];
+    for (low_word, high_word, offset) in places {
+        for (priority, wins) in [(5, false), (9, true)] {
+            let holder = |hart: u64, priority: u64, word: u64| {
+                move |bare: &mut Bare| {
+                    bare.set_csr(CSR_PRIORITY, priority);
+                    let first = |bare: &mut Bare| {
+                        bare.load_word(S3, word);
+                        bare.outside(|bare| {
+                            bare.load(T0, FLAG);
+                            bare.load(T1, 1);
+                            bare.push(amo_add(ZERO, T0, T1));
+                        });
+                        bare.poll(ANSWER, 1);
+                    };
+                    bare.attempt(S2, first, |_| ());
+                    bare.end();
+                    bare.note(hart, 0, S2);
+                    bare.load(T0, C);
+                    bare.load(T1, 1);
+                    bare.push(amo_add(ZERO, T0, T1));
+                }
+            };
+            let first = |bare: &mut Bare| {
+                bare.set_csr(CSR_PRIORITY, priority);
+                bare.load(S0, A);
+                bare.load(S1, u64::MAX);
+                bare.wait_for(FLAG, 2);
+                let again = |bare: &mut Bare| bare.outside(|bare| bare.store(ANSWER, 1));
+                bare.attempt(S2, |bare| bare.push(sd(S1, S0, offset)), again);
+                bare.end();
+                bare.log(S2);
+                bare.push(ld(T0, S0, offset));
+                bare.log(T0);
+                bare.store(ANSWER, 1);
+                bare.wait_for(C, 2);
+            };
+            let (low, high) = (holder(1, 3, low_word), holder(2, 8, high_word));
+            let build = |bare: &mut Bare| {
+                bare.board.transactions.manager = Manager::OsPrio;
+                on_harts(&[&first, &low, &high])(bare);
+            };
+            everywhere(3, build, |logs| {
+                let why = format!("{:?}: offset {offset}, priority {priority}", logs.gear);
+                let (own, theirs) = if wins { ([0, u64::MAX], CONFLICT) } else { ([CONFLICT, 0], 0) };
+                assert_eq!(logs.words::<2>(0), own, "{why}");
+                assert_eq!((logs.note(1, 0), logs.note(2, 0)), (theirs, theirs), "{why}");
+            });
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::assembler::*;
 use crate::bare::*;
 use crate::guest::*;
+use concord_abi::hint::Hint;
 use concord_abi::htm::*;
 
 /// [X-99]: a transaction begins with 0, an id and empty sets, sees its own stores, and leaves
@@ -438,5 +439,103 @@ fn results_may_be_dropped() {
         assert_eq!(logs.note(0, 0), 2, "{:?}: the words that were read and swapped", logs.gear);
         let state = XSTATUS_ACTIVE | 1 << XSTATUS_DEPTH_SHIFT | (0x0500 | EXPLICIT) << XSTATUS_STATUS_SHIFT;
         assert_eq!(logs.words::<4>(0), [0, 1, state, 8], "{:?}", logs.gear);
+    });
+}
+
+/// a change of gear inside a transaction leaves its sets, its undo log and its checkpoint.
+#[test]
+fn a_transaction_outlives_a_change_of_gear() {
+    let hint = |hint: Hint| i_type(OP_IMM, 0, 2, ZERO, hint as i64);
+    for gears in [[Hint::GearTimed, Hint::GearFunctional], [Hint::GearFunctional, Hint::GearTimed]] {
+        let first = |bare: &mut Bare| {
+            bare.push(hint(gears[1]));
+            let first = |bare: &mut Bare| {
+                bare.store(A, 5);
+                bare.load_word(S3, B);
+                bare.push(hint(gears[0]));
+                bare.load_word(S4, A);
+                bare.store(A, 6);
+                bare.store(C, 6);
+                bare.read_csr(S5, CSR_SIZE);
+                bare.push(hint(gears[1]));
+                bare.outside(|bare| {
+                    bare.note(0, 0, S4);
+                    bare.note(0, 1, S5);
+                });
+                bare.tell_and_spin(1);
+            };
+            bare.attempt(S2, first, |bare| bare.push(hint(gears[0])));
+            bare.load_word(S6, A);
+            bare.store(C + 8, 7);
+            bare.end();
+            bare.log(S2);
+            bare.log(S6);
+            for word in [A, C, C + 8] {
+                bare.log_word(word);
+            }
+            bare.log_csr(CSR_CONFLICT);
+        };
+        let second = |bare: &mut Bare| {
+            bare.wait_for(FLAG, 1);
+            bare.push(hint(gears[0]));
+            bare.store(B, 1);
+        };
+        everywhere(2, on_harts(&[&first, &second]), |logs| {
+            assert_eq!(logs.notes(0), [5, 3], "{:?} {gears:?}", logs.gear);
+            assert_eq!(logs.words::<6>(0), [NONTRANSACTIONAL, 0, 0, 0, 7, B], "{:?} {gears:?}", logs.gear);
+        });
+    }
+}
+
+/// instructions of the extension may lie across two pages.
+#[test]
+fn instructions_may_lie_across_two_pages() {
+    let instructions = [
+        Control::Begin.encode(S2, 0),
+        Width::Double.encode_test(S3, S0, S1),
+        Width::Double.encode_compare_and_swap(S4, S0, ZERO, S1),
+        XPUSH,
+        XPOP,
+        XEND,
+    ];
+    let build = |bare: &mut Bare| {
+        // Each at the end of its page, and a return behind it.
+        for (page, instruction) in instructions.into_iter().enumerate() {
+            bare.set_code(DATA + 0x1000 * page as u64 + 0xffe, &[instruction, i_type(JALR, 0, 0, 1, 0)]);
+        }
+        bare.load(S0, ANSWER + 0x2000);
+        bare.load(S1, 7);
+        let call = |bare: &mut Bare, index: u64| {
+            bare.load(T0, DATA + 0x1000 * index + 0xffe);
+            bare.push(i_type(JALR, 1, 0, T0, 0));
+        };
+        let done = bare.code.label();
+        for index in [0, 1, 2] {
+            call(bare, index);
+            if index == 0 {
+                let begun = bare.code.label();
+                bare.code.branch(0, S2, ZERO, begun);
+                bare.load_word(S5, ANSWER + 0x2000);
+                call(bare, 5);
+                bare.code.jump(ZERO, done);
+                bare.code.bind(begun);
+            }
+        }
+        call(bare, 3);
+        bare.note(0, 0, S3);
+        bare.note(0, 1, S4);
+        bare.note_csr(0, 2, CSR_STATUS);
+        call(bare, 4);
+        bare.restart(0);
+        bare.code.bind(done);
+        bare.log(S2);
+        bare.log(S5);
+        bare.transaction_id(T0);
+        bare.log(T0);
+        bare.finish();
+    };
+    everywhere(1, build, |logs| {
+        assert_eq!(logs.notes(0), [0, SWAPPED, XSTATUS_SUSPENDED | 1 << XSTATUS_DEPTH_SHIFT], "{:?}", logs.gear);
+        assert_eq!(logs.words::<3>(0), [EXPLICIT, 0, 0], "{:?}", logs.gear);
     });
 }

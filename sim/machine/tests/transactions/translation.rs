@@ -406,3 +406,69 @@ fn a_fetch_makes_nobody_lose() {
         assert_eq!((logs.words::<1>(0), logs.words::<1>(1)), ([0], [0]), "{:?}", logs.gear);
     });
 }
+
+/// a restart goes back to the begin's mode and permissions in full: from S-mode to U-mode, and from SUM on to off, and the
+/// other way about.
+#[test]
+fn a_restart_goes_back_to_the_begins_permissions() {
+    // User code beyond the window, and the pages it may and may not touch.
+    let code = WINDOW + 0x3000;
+    let build = |bare: &mut Bare| {
+        bare.set_csr(CSR_ENABLE, XENABLE_USER);
+        bare.map(0, READ | WRITE);
+        bare.map(1, READ | WRITE | USER);
+        bare.map(3, READ | EXECUTE | USER);
+        bare.set_code(
+            DATA + 0x3000,
+            &[
+                Control::Begin.encode(S2, 0),
+                // beqz s2, +8; then the supervisor's page; else the system call.
+                b_type(0, S2, ZERO, 8),
+                ld(S3, S0, 0),
+                ECALL,
+            ],
+        );
+        bare.load(S0, WINDOW);
+        bare.load(S1, WINDOW + 0x1000);
+        bare.translate();
+        bare.trap(|bare| bare.enter_user(code));
+        // The restart takes the handler's registers back too, so the second trap comes out here as the first one did, and its
+        // record takes the place of the first one's.
+        let restarted = bare.code.label();
+        bare.code.branch(1, S2, ZERO, restarted);
+        // In S-mode, inside the user's transaction: what it may load now, it may not after the restart.
+        bare.set_csr(CSR_TRAP, 0);
+        bare.resume();
+        bare.push(ld(S3, S0, 0));
+        bare.restart(0);
+        bare.code.bind(restarted);
+        bare.resume();
+        bare.end();
+        for before in [0, SUM] {
+            bare.clear_bits(CSR_SSTATUS, SUM);
+            bare.set_bits(CSR_SSTATUS, before);
+            bare.trap(|bare| {
+                let first = |bare: &mut Bare| {
+                    if before == 0 {
+                        bare.set_bits(CSR_SSTATUS, SUM);
+                        bare.push(ld(S3, S1, 0));
+                    } else {
+                        bare.clear_bits(CSR_SSTATUS, SUM);
+                    }
+                    bare.restart(0);
+                };
+                bare.attempt(S2, first, |_| ());
+                bare.push(ld(S3, S1, 0));
+                bare.suspend();
+            });
+            bare.resume();
+            bare.end();
+        }
+        bare.finish();
+    };
+    everywhere(1, build, |logs| {
+        let traps = logs.traps(3);
+        let expected = [(13, WINDOW), (13, WINDOW + 0x1000), (NO_TRAP, NO_TRAP)];
+        assert_eq!(traps, expected, "{:?}", logs.gear);
+    });
+}
