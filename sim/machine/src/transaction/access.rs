@@ -62,10 +62,11 @@ impl Machine {
             let party = self.party(hart);
             requests.push(self.request(hart, party, physical, part_bytes, access == Access::Store));
         }
-        match requests.iter().find(|request| !self.transactions.wins(request)) {
-            Some(request) => self.resolve(hart, request),
-            None => Ok(()),
+        if let Some(request) = requests.iter().find(|request| !self.transactions.wins(request)) {
+            return self.resolve(hart, request);
         }
+        // Both before either joins a set, which would change how the requester stands.
+        requests.iter().try_for_each(|request| self.resolve(hart, request))
     }
 
     /// What the hart accesses memory as.
