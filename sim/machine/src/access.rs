@@ -2,6 +2,7 @@
 
 use crate::execute::Stop;
 use crate::machine::Machine;
+use crate::planted::PlantedFault;
 use concord_mem::fault::{Access, Fault, FaultKind};
 use concord_mem::ram::LINE_BYTES;
 use concord_mem::system::Place;
@@ -99,7 +100,11 @@ impl Machine {
         size_bytes: u64,
         update: impl FnOnce(u64) -> u64,
     ) -> Result<u64, Stop> {
-        match self.place(hart, address, size_bytes, Access::Store)? {
+        let place = match self.has_fault(PlantedFault::UncheckedAtomic) {
+            true => self.memory.access(hart, address, Access::Store)?,
+            false => self.place(hart, address, size_bytes, Access::Store)?,
+        };
+        match place {
             Place::Ram(physical) => {
                 let old = self.read_ram(hart, physical, size_bytes)?;
                 self.write_ram(hart, physical, size_bytes, update(old))?;

@@ -15,6 +15,7 @@ pub mod hart;
 pub mod loader;
 pub mod machine;
 pub mod output;
+pub mod planted;
 pub mod result;
 pub mod run;
 mod sbi;

@@ -12,6 +12,7 @@ use crate::device_tree::{self, EXTENSIONS, VIRTIO_SLOTS_MAX};
 use crate::error::MachineError;
 use crate::hart::{Activity, Hart, INTERRUPT_TIMER};
 use crate::loader;
+use crate::planted::PlantedFault;
 use crate::statistics::{SAMPLE_CYCLES, Statistics};
 use crate::symbols::SymbolTable;
 use crate::trace::Trace;
@@ -85,6 +86,8 @@ pub struct Machine {
     /// What the checker found.
     pub(crate) violation: Option<String>,
     pub(crate) debug: Debug,
+    /// See [`crate::planted`].
+    pub(crate) planted: Option<PlantedFault>,
 }
 
 impl Machine {
@@ -150,6 +153,7 @@ impl Machine {
             checker: None,
             violation: None,
             debug: Debug::default(),
+            planted: None,
             configuration,
         })
     }

@@ -10,6 +10,7 @@ mod registers;
 
 use crate::hart::{Activity, Privilege};
 use crate::machine::Machine;
+use crate::planted::PlantedFault;
 use crate::trace::Doing;
 use concord_abi::htm::{Cause, XTRAP_PREVIOUS};
 use concord_htm::{Ended, Engine, Loss, Memory, Party, Popped, Request, WORD_SHIFT, Word, word_mask};
@@ -138,7 +139,8 @@ impl Machine {
 
     /// Translations that the walker made from page-table entries of the hart's own transaction are nobody else's.
     fn drop_tainted_translations(&mut self, hart: usize) {
-        if std::mem::take(&mut self.harts[hart].translations_tainted) {
+        if std::mem::take(&mut self.harts[hart].translations_tainted) && !self.has_fault(PlantedFault::KeptTranslation)
+        {
             self.memory.flush_translations(hart, None);
         }
     }

@@ -32,6 +32,8 @@ mod guest;
 mod irrevocable;
 #[path = "transactions/lifecycle.rs"]
 mod lifecycle;
+#[path = "transactions/planted.rs"]
+mod planted;
 #[path = "transactions/programs.rs"]
 mod programs;
 #[path = "support/random.rs"]

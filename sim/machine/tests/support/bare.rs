@@ -6,6 +6,7 @@
 use crate::assembler::*;
 use concord_abi::exit::Exit;
 use concord_machine::hart::Hart;
+use concord_machine::planted::PlantedFault;
 use concord_machine::run::{Host, Limits, Options, Outcome, run};
 use concord_machine::{Board, Configuration, DiskImage, Gear, Machine, Net};
 use std::time::Duration;
@@ -95,6 +96,7 @@ pub struct Bare {
     pub check_isolation: bool,
     /// What is typed at its console.
     pub typed: Vec<u8>,
+    pub planted: Option<PlantedFault>,
     /// A guest that runs longer hangs.
     pub instructions_max: u64,
 }
@@ -137,6 +139,7 @@ impl Bare {
             disks: Vec::new(),
             check_isolation: false,
             typed: Vec::new(),
+            planted: None,
             instructions_max: INSTRUCTIONS_MAX,
         };
         // RAM is mapped to itself for S-mode, and the window's table of 4 KiB pages is in place.
@@ -350,11 +353,15 @@ impl Bare {
             check_isolation: self.check_isolation,
         };
         let typed = self.typed.clone();
+        let planted = self.planted;
         let file = tempfile::NamedTempFile::new().expect("a temporary file");
         std::fs::write(file.path(), self.elf()).expect("the guest is written");
         let mut machine = Machine::new(Configuration { kernel: file.path().to_owned(), ..configuration })
             .expect("the machine starts");
         machine.type_at_console(&typed);
+        if let Some(fault) = planted {
+            machine.plant(fault);
+        }
         machine
     }
 
