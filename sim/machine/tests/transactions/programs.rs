@@ -5,6 +5,7 @@ use crate::assembler::*;
 use crate::bare::*;
 use crate::guest::*;
 use crate::random::Random;
+use concord_abi::hint::Hint;
 use concord_abi::htm::*;
 
 /// Accounts, eight bytes each; money moves, and none is made.
@@ -264,7 +265,12 @@ impl Generator<'_> {
         }
     }
 
+    /// Takes a while; or changes the gear, now and then.
     fn delay(&mut self) {
+        if self.random.one_in(8) {
+            let gear = self.random.pick(&[Hint::GearFunctional, Hint::GearTimed]);
+            self.bare.push(i_type(OP_IMM, 0, 2, ZERO, gear as i64));
+        }
         let bare = &mut *self.bare;
         bare.load(S7, 1 + self.random.below(60));
         let again = bare.code.here();

@@ -343,3 +343,67 @@ fn a_suspended_transaction_wins_as_an_active_one_does() {
         assert_eq!(logs.words::<1>(1), [CONFLICT], "{:?}", logs.gear);
     });
 }
+
+/// above a suspended transaction that has not lost, a requester wins against whatever is suspended on other harts, so that
+/// no two handlers wait for what each other interrupted; not against what is active, and not above an empty frame or a loser.
+#[test]
+fn handlers_do_not_wait_for_what_handlers_interrupted() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Below {
+        Nothing,
+        EmptyFrame,
+        Loser,
+        Transaction,
+    }
+    for below in [Below::Nothing, Below::EmptyFrame, Below::Loser, Below::Transaction] {
+        for holder_is_suspended in [false, true] {
+            let first = |bare: &mut Bare| {
+                let first = |bare: &mut Bare| {
+                    bare.store(A, 5);
+                    if holder_is_suspended {
+                        bare.meet(1);
+                    } else {
+                        bare.outside(|bare| bare.store(FLAG, 1));
+                        bare.poll(ANSWER, 1);
+                    }
+                };
+                bare.attempt(S2, first, |_| ());
+                bare.end();
+                bare.log(S2);
+                bare.wait_for(C, 1);
+            };
+            let second = |bare: &mut Bare| {
+                bare.wait_for(FLAG, 1);
+                if below == Below::Transaction || below == Below::Loser {
+                    bare.begin(ZERO);
+                    bare.store(B, 5);
+                }
+                if below != Below::Nothing {
+                    bare.suspend();
+                }
+                if below == Below::Loser {
+                    bare.store(B, 6);
+                }
+                let again = |bare: &mut Bare| bare.outside(|bare| bare.store(ANSWER, 1));
+                bare.attempt(S2, |bare| bare.load_word(S3, A), again);
+                bare.end();
+                bare.store(ANSWER, 1);
+                bare.log(S2);
+                if below != Below::Nothing {
+                    bare.push(XDROP);
+                }
+                bare.store(C, 1);
+            };
+            let build = |bare: &mut Bare| {
+                bare.board.transactions.manager = concord_htm::manager::Manager::Timestamp;
+                on_harts(&[&first, &second])(bare);
+            };
+            everywhere(2, build, |logs| {
+                let wins = below == Below::Transaction && holder_is_suspended;
+                let expected = if wins { ([CONFLICT], [0]) } else { ([0], [CONFLICT]) };
+                let why = format!("{:?}: {below:?}, holder suspended {holder_is_suspended}", logs.gear);
+                assert_eq!((logs.words::<1>(0), logs.words::<1>(1)), expected, "{why}");
+            });
+        }
+    }
+}
