@@ -45,7 +45,7 @@ impl Machine {
     }
 
     /// Where an access inside one line goes.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Result<Place, Stop> {
         if self.live {
             return self.place_live(hart, address, size_bytes, access);
