@@ -375,13 +375,18 @@ impl Bare {
 
     /// Runs the guest in one gear to its [`Bare::finish`] and returns the logs.
     pub fn run(self, gear: Gear) -> Logs {
+        self.run_whole(gear).0
+    }
+
+    /// [`Bare::run`], with the machine as it ended.
+    pub fn run_whole(self, gear: Gear) -> (Logs, Machine) {
         let (harts, checked) = (self.board.harts.count, self.check_isolation);
         let end = self.run_to_any_end(gear);
         let place = |hart: &Hart| format!("{:#x} (trap {:#x} at {:#x})", hart.pc, hart.scause, hart.sepc);
         let pcs: Vec<String> = end.machine.harts().iter().map(place).collect();
         let how = if checked { ", isolation checked" } else { "" };
         assert_eq!(end.outcome.end.exit, Exit::PoweredOff, "{gear:?}{how}: {:?}, harts at {pcs:?}", end.outcome);
-        Logs::new(gear, &end.printed, harts)
+        (Logs::new(gear, &end.printed, harts), end.machine)
     }
 }
 

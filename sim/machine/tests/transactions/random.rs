@@ -1,6 +1,6 @@
-//! Random guests under every manager, granularity, mode and gear, with the isolation checker on.
+//! Random guests under every manager, granularity, mode and gear, with the isolation checker on and off.
 //!
-//! `CONCORD_TRANSACTION_GUESTS` is the number of guests for each of the forty kinds of machine, and `CONCORD_TRANSACTION_SEED`
+//! `CONCORD_TRANSACTION_GUESTS` is the number of guests for each of the forty kinds of machine (2, in the long tests 100), and `CONCORD_TRANSACTION_SEED`
 //! the first seed.
 
 use crate::bare::*;
@@ -20,17 +20,23 @@ pub fn shape(seed: u64) -> Shape {
     Shape { seed, harts: 2 + (seed % 7) as usize, sections: 4 + seed % 5, rounds: 10 + seed % 15 }
 }
 
+/// Runs a guest with and without the isolation checker, which sends every access the slow way and changes nothing.
 fn run(manager: Manager, granularity: Granularity, mode: Mode, gear: Gear, seed: u64) {
-    let shape = shape(seed);
-    let mut bare = Bare::new(shape.harts);
-    let transactions = &mut bare.board.transactions;
-    (transactions.manager, transactions.granularity, transactions.mode) = (manager, granularity, mode);
-    bare.check_isolation = true;
-    bare.instructions_max = 40_000_000;
-    let expected = programs::build(&mut bare, shape);
     let why = format!("seed {seed}, {} {granularity:?} {mode:?} {gear:?}", manager.name());
     eprintln!("{why}");
-    programs::check(&expected, &bare.run(gear), &why);
+    let shape = shape(seed);
+    let run = |check_isolation| {
+        let mut bare = Bare::new(shape.harts);
+        let transactions = &mut bare.board.transactions;
+        (transactions.manager, transactions.granularity, transactions.mode) = (manager, granularity, mode);
+        bare.check_isolation = check_isolation;
+        bare.instructions_max = 40_000_000;
+        let expected = programs::build(&mut bare, shape);
+        let (logs, mut machine) = bare.run_whole(gear);
+        programs::check(&expected, &logs, &why);
+        machine.digest().expect("the machine has a digest")
+    };
+    assert_eq!(run(false), run(true), "{why}: the checker changed the run");
 }
 
 /// [X-89], [X-90], [X-111], [X-112], [X-114]: nothing is lost, nobody sees what cannot be, and every
@@ -38,7 +44,8 @@ fn run(manager: Manager, granularity: Granularity, mode: Mode, gear: Gear, seed:
 #[test]
 fn random_guests_keep_their_invariants() {
     let first = setting("CONCORD_TRANSACTION_SEED", 0);
-    let guests = setting("CONCORD_TRANSACTION_GUESTS", 2);
+    let is_long = std::env::var_os("CONCORD_TEST_LONG").is_some();
+    let guests = setting("CONCORD_TRANSACTION_GUESTS", if is_long { 100 } else { 2 });
     let mut seed = first;
     for manager in Manager::ALL {
         for granularity in [Granularity::Word, Granularity::Line] {
