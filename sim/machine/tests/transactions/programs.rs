@@ -206,7 +206,7 @@ impl Generator<'_> {
     }
 
     fn section(&mut self) {
-        match self.random.below(12) {
+        match self.random.below(14) {
             0..=2 => self.transaction(),
             3 => self.locked(),
             4 => self.elided(),
@@ -216,6 +216,8 @@ impl Generator<'_> {
             8 => self.suspending(),
             9 => self.plain_look(),
             10 => self.plain_swap(),
+            11 => self.switching(),
+            12 => self.dropping(),
             _ => self.interrupting(),
         }
     }
@@ -444,6 +446,32 @@ impl Generator<'_> {
         self.bare.resume();
         self.act();
         self.bare.end();
+    }
+
+    /// Runs a transaction in a context of the hart's while another one is suspended in its own.
+    fn switching(&mut self) {
+        self.begin();
+        self.count();
+        self.bare.suspend();
+        self.bare.set_csr(CSR_CONTEXT, 1000 + self.hart);
+        self.bare.begin(ZERO);
+        self.transfer();
+        self.delay();
+        self.bare.end();
+        self.bare.set_csr(CSR_CONTEXT, 0);
+        self.bare.resume();
+        self.act();
+        self.bare.end();
+    }
+
+    /// Begins what comes to nothing.
+    fn dropping(&mut self) {
+        self.begin();
+        self.transfer();
+        self.delay();
+        self.bare.suspend();
+        self.outside();
+        self.bare.push(XDROP);
     }
 
     fn outside(&mut self) {
