@@ -18,6 +18,11 @@ fn ensure(holds: bool, what: &'static str) -> Result<(), StateError> {
 }
 
 impl<C> Engine<C> {
+    /// What each transaction would go back to.
+    pub fn checkpoints(&self) -> impl Iterator<Item = &C> {
+        self.transactions.iter().flatten().map(|transaction| &transaction.checkpoint)
+    }
+
     /// Takes over what was read from a file: checks it and makes the directory anew. `is_word` says which words exist.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub const CAUSE_STORE_MISALIGNED: u64 = 6;
 pub const CAUSE_USER_CALL: u64 = 8;
 
 /// No clock comes here (it would take 146 years of guest time), so that a sum of a clock and a duration cannot overflow.
-const TIME_CYCLES_MAX: u64 = 1 << 62;
+pub(crate) const TIME_CYCLES_MAX: u64 = 1 << 62;
 
 /// Privilege modes that the machine has; machine mode is the machine itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -7,7 +7,7 @@
 use crate::configuration::Configuration;
 use crate::console::Console;
 use crate::error::MachineError;
-use crate::hart::{Activity, Hart};
+use crate::hart::{Activity, Hart, TIME_CYCLES_MAX};
 use crate::machine::Machine;
 use crate::output::AtomicFile;
 use crate::statistics::Statistics;
@@ -160,7 +160,7 @@ impl Machine {
                 Activity::Stopped => turn == u64::MAX,
                 Activity::Running => turn == hart.cycle,
                 Activity::Waiting | Activity::Suspended { .. } => turn >= hart.cycle,
-                Activity::BackingOff { until } => turn >= hart.cycle && until >= turn,
+                Activity::BackingOff { until } => turn >= hart.cycle && until >= turn && until < TIME_CYCLES_MAX,
             };
             let lines_up = self.external_interrupts >> index & 1 == 1;
             if !hart.is_possible() {

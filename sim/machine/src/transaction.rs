@@ -8,12 +8,13 @@ mod checking;
 mod instructions;
 mod registers;
 
-use crate::hart::{Activity, Privilege};
+use crate::hart::{Activity, Hart, Privilege};
 use crate::machine::Machine;
 use crate::planted::PlantedFault;
 use crate::trace::Doing;
 use concord_abi::htm::{Cause, XTRAP_PREVIOUS};
 use concord_htm::{Ended, Engine, Loss, Memory, Party, Popped, Request, WORD_SHIFT, Word, word_mask};
+use concord_isa::op::SINK;
 use concord_mem::cache::line_of;
 use concord_mem::line_table::Rights;
 use concord_mem::ram::{LINE_BYTES, LINE_SHIFT, Ram};
@@ -40,6 +41,30 @@ pub(crate) struct Checkpoint {
     xtrap: u64,
     /// The register that takes the status word.
     destination: u8,
+}
+
+impl Checkpoint {
+    fn put_back(&self, hart: &mut Hart) {
+        hart.x[..32].copy_from_slice(&self.x);
+        hart.f[..32].copy_from_slice(&self.f);
+        hart.pc = self.pc;
+        hart.privilege = self.privilege;
+        hart.sstatus = self.sstatus;
+        hart.sie = self.sie;
+        hart.sscratch = self.sscratch;
+        hart.sepc = self.sepc;
+        hart.scause = self.scause;
+        hart.stval = self.stval;
+        hart.fcsr = self.fcsr;
+        hart.xtrap = self.xtrap;
+    }
+
+    /// True when a hart can be put back to it. For one that was read from a file.
+    fn is_possible(&self) -> bool {
+        let mut hart = Hart::default();
+        self.put_back(&mut hart);
+        hart.is_possible() && self.destination != 0 && self.destination <= SINK
+    }
 }
 
 /// RAM as the undo log sees it.
@@ -154,18 +179,7 @@ impl Machine {
         self.account(hart);
         let Some(checkpoint) = self.transactions.checkpoint(hart) else { return };
         let state = &mut self.harts[hart];
-        state.x[..32].copy_from_slice(&checkpoint.x);
-        state.f[..32].copy_from_slice(&checkpoint.f);
-        state.pc = checkpoint.pc;
-        state.privilege = checkpoint.privilege;
-        state.sstatus = checkpoint.sstatus;
-        state.sie = checkpoint.sie;
-        state.sscratch = checkpoint.sscratch;
-        state.sepc = checkpoint.sepc;
-        state.scause = checkpoint.scause;
-        state.stval = checkpoint.stval;
-        state.fcsr = checkpoint.fcsr;
-        state.xtrap = checkpoint.xtrap;
+        checkpoint.put_back(state);
         state.x[usize::from(checkpoint.destination)] = loss.status;
         state.activity = Activity::Running;
         self.memory.core(hart).reservation = None;
@@ -334,6 +348,9 @@ impl Machine {
         if *saved.policy() != self.configuration.policy() {
             return Err("its transactions follow other policies than its board's".to_owned());
         }
+        if !saved.checkpoints().all(Checkpoint::is_possible) {
+            return Err("a transaction would go back to impossible registers".to_owned());
+        }
         for (hart, state) in self.harts.iter().enumerate() {
             if matches!(state.activity, Activity::BackingOff { .. }) && !saved.is_active(hart) {
                 return Err(format!("hart {hart} backs off without a transaction"));
@@ -345,5 +362,44 @@ impl Machine {
         }
         self.update_live();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_from_a_file_is_one_that_a_hart_can_be_put_back_to() {
+        let good = Checkpoint {
+            x: [0; 32],
+            f: [0; 32],
+            pc: 0x8020_0004,
+            privilege: Privilege::User,
+            sstatus: 0,
+            sie: 0,
+            sscratch: 0,
+            sepc: 0,
+            scause: 0,
+            stval: 0,
+            fcsr: 0,
+            xtrap: XTRAP_PREVIOUS,
+            destination: SINK,
+        };
+        assert!(good.is_possible());
+        let damaged = [
+            Checkpoint { pc: 0x8020_0005, ..good.clone() },
+            Checkpoint { sstatus: u64::MAX, ..good.clone() },
+            Checkpoint { sie: 1 << 63, ..good.clone() },
+            Checkpoint { sepc: 1, ..good.clone() },
+            Checkpoint { fcsr: 0x100, ..good.clone() },
+            Checkpoint { xtrap: 2, ..good.clone() },
+            Checkpoint { destination: 0, ..good.clone() },
+            Checkpoint { destination: SINK + 1, ..good.clone() },
+            Checkpoint { x: [1; 32], ..good },
+        ];
+        for (index, checkpoint) in damaged.iter().enumerate() {
+            assert!(!checkpoint.is_possible(), "{index}");
+        }
     }
 }
