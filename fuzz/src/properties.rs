@@ -86,8 +86,19 @@ fn assert_one_line(message: &str) {
 pub fn snapshot_state() -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let (kernel, path) = (directory.path().join("kernel"), directory.path().join("snapshot"));
-    // Stores to a few lines, a translation of its own, then for ever.
-    let instructions = [0x0000_0297, 0x0052_b023, 0x4052_b423, 0x0002_b303, 0x0000_006f];
+    // Stores to a few lines, one of them in a transaction that is suspended and one in a transaction that is active (xbegin,
+    // xpush, xbegin), then for ever.
+    let instructions = [
+        0x0000_0297,
+        0x0052_b023,
+        0x0000_008b,
+        0x4052_b423,
+        0x0000_400b,
+        0x0000_010b,
+        0x0052_b823,
+        0x0002_b303,
+        0x0000_006f,
+    ];
     std::fs::write(&kernel, elf(&instructions, &[])).expect("the kernel is written");
     let mut configuration = configuration(&kernel, Gear::Timed);
     configuration.board.cache.second.size_bytes = 16 << 10;
