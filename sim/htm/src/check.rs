@@ -12,7 +12,7 @@ mod violation;
 pub use violation::{Observer, Violation, Writer};
 
 use crate::directory::LineHasher;
-use crate::{LINE_SHIFT, LINE_WORDS, Line, Memory, WORD_SHIFT, Word};
+use crate::{LINE_WORDS, Line, Memory, Word, index_in_line, line_of};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasherDefault;
 
@@ -217,7 +217,7 @@ impl Checker {
     fn check_neighbours(&self, id: u64, line: Line, memory: &impl Memory) -> Result<(), Violation> {
         let neighbours = &self.neighbours[&line];
         for word in crate::words_of(line, neighbours.known) {
-            let (expected, found) = (neighbours.present[index_of(word)], memory.load(word));
+            let (expected, found) = (neighbours.present[index_in_line(word)], memory.load(word));
             if found != expected && !self.uncommitted.contains_key(&word) {
                 return Err(Violation::Clobbered { id, word, found, expected });
             }
@@ -251,8 +251,8 @@ impl Checker {
 
     fn note_present(&mut self, word: Word, value: u64) {
         if let Some(neighbours) = self.neighbours.get_mut(&line_of(word)) {
-            neighbours.known |= 1 << index_of(word);
-            neighbours.present[index_of(word)] = value;
+            neighbours.known |= 1 << index_in_line(word);
+            neighbours.present[index_in_line(word)] = value;
         }
     }
 
@@ -273,14 +273,6 @@ impl Checker {
             }
         }
     }
-}
-
-fn line_of(word: Word) -> Line {
-    word >> (LINE_SHIFT - WORD_SHIFT)
-}
-
-fn index_of(word: Word) -> usize {
-    (word % Word::from(LINE_WORDS)) as usize
 }
 
 #[cfg(test)]

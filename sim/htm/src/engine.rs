@@ -7,7 +7,7 @@ use crate::profile::{Conflict, Profile};
 use crate::resolve::Loss;
 use crate::statistics::Counters;
 use crate::transaction::{Slot, Subject, Transaction};
-use crate::{Line, Memory, Word};
+use crate::{Line, Memory, Word, index_in_line, line_of};
 use concord_abi::htm::{Cause, DEPTH_MAX, FRAMES_MAX};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -291,10 +291,9 @@ impl<C> Engine<C> {
 
     /// True when a hart's active transaction wrote to the word.
     pub fn active_wrote(&self, hart: usize, word: Word) -> bool {
-        let line = word >> (crate::LINE_SHIFT - crate::WORD_SHIFT);
-        let bit = 1 << (word & u64::from(crate::LINE_WORDS - 1));
+        let bit = 1 << index_in_line(word);
         let own = self.harts[hart].active;
-        self.directory.members(line).iter().any(|member| Some(member.slot) == own && member.write & bit != 0)
+        self.directory.members(line_of(word)).iter().any(|member| Some(member.slot) == own && member.write & bit != 0)
     }
 
     /// The transaction that a hart's registers speak of.

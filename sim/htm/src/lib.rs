@@ -58,6 +58,18 @@ pub fn word_mask(address: u64, size_bytes: u64) -> u8 {
     (0xff << first) as u8 & (0xff >> (u64::from(LINE_WORDS - 1) - last)) as u8
 }
 
+/// The line that a word is in.
+#[inline]
+pub(crate) fn line_of(word: Word) -> Line {
+    word >> (LINE_SHIFT - WORD_SHIFT)
+}
+
+/// A word's place in its line.
+#[inline]
+pub(crate) fn index_in_line(word: Word) -> usize {
+    (word % Word::from(LINE_WORDS)) as usize
+}
+
 /// The words of `line` that are in `mask`, in order.
 #[inline]
 pub(crate) fn words_of(line: Line, mut mask: u8) -> impl Iterator<Item = Word> {

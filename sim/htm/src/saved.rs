@@ -4,7 +4,7 @@ use crate::context::Frame;
 use crate::engine::Engine;
 use crate::statistics::{COUNT_MAX, Counters};
 use crate::transaction::{Slot, Transaction};
-use crate::{LINE_SHIFT, LINE_WORDS, Line, WORD_SHIFT, Word};
+use crate::{Line, WORD_SHIFT, Word, index_in_line, line_of};
 use concord_abi::htm::{DEPTH_MAX, FRAMES_MAX};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -107,17 +107,15 @@ impl<C> Engine<C> {
 
     /// Enters a transaction's words into the directory.
     fn index(&mut self, slot: Slot, transaction: &Transaction<C>) -> Result<(), StateError> {
-        let line_of = |word: Word| word >> (LINE_SHIFT - WORD_SHIFT);
-        let bit_of = |word: Word| 1u8 << (word & u64::from(LINE_WORDS - 1));
         let mut lines = BTreeSet::new();
         let mut words = BTreeSet::new();
         for read in &transaction.reads {
-            self.directory.member(line_of(read.word), slot).0.read |= bit_of(read.word);
+            self.directory.member(line_of(read.word), slot).0.read |= 1 << index_in_line(read.word);
             lines.insert(line_of(read.word));
             words.insert(read.word);
         }
         for undo in &transaction.undo {
-            self.directory.member(line_of(undo.word), slot).0.write |= bit_of(undo.word);
+            self.directory.member(line_of(undo.word), slot).0.write |= 1 << index_in_line(undo.word);
             lines.insert(line_of(undo.word));
             words.insert(undo.word);
         }
