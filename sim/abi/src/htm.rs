@@ -161,6 +161,12 @@ impl Cause {
         if operand & 0xff == Cause::NeedExclusive as u64 { Cause::NeedExclusive } else { Cause::Explicit }
     }
 
+    /// The cause that a status word has; [`Cause::None`] where it has none of those above.
+    pub fn of_status(status: u64) -> Cause {
+        let causes = Cause::RESTARTS.iter().map(|(cause, _)| *cause);
+        causes.into_iter().find(|cause| *cause as u64 == status & 0xff).unwrap_or(Cause::None)
+    }
+
     /// The status word with this cause and a user code.
     pub fn status(self, user_code: u8) -> u64 {
         self as u64 | u64::from(user_code) << STATUS_CODE_SHIFT
@@ -275,6 +281,8 @@ mod tests {
         assert_eq!(Cause::of_restart(0x0704), Cause::NeedExclusive);
         assert_eq!(Cause::of_restart(0x0705), Cause::Explicit);
         assert_eq!(Cause::Explicit.status(7), 0x0703);
+        assert_eq!(Cause::of_status(0x0703), Cause::Explicit);
+        assert_eq!(Cause::of_status(0x0700), Cause::None);
         assert_eq!(Cause::None.status(0), 0);
     }
 }

@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::planted::PlantedFault;
 use crate::trace::Doing;
 use concord_abi::htm::{Cause, XTRAP_PREVIOUS};
-use concord_htm::{Ended, Engine, Loss, Memory, Party, Popped, Request, WORD_SHIFT, Word, word_mask};
+use concord_htm::{Ended, Engine, Loss, Masks, Memory, Party, Popped, Request, WORD_SHIFT, Word, word_mask};
 use concord_isa::op::SINK;
 use concord_mem::cache::line_of;
 use concord_mem::line_table::Rights;
@@ -67,6 +67,11 @@ impl Checkpoint {
     }
 }
 
+/// What the line table of a hart may answer for a line outside a transaction: nothing that another transaction's words forbid.
+fn rights_outside(masks: &Masks) -> Rights {
+    Rights { read: masks.line_is_readable, write: masks.line_is_writable, readable_words: 0, writable_words: 0 }
+}
+
 /// RAM as the undo log sees it.
 pub(crate) struct Words<'a>(pub &'a Ram);
 
@@ -109,17 +114,11 @@ impl Machine {
         self.memory.set_noting_evictions(lives);
     }
 
-    /// What a line's sets let the line table of a hart answer.
-    fn rights(&self, hart: usize, line: concord_htm::Line) -> Rights {
-        let masks = self.transactions.masks(hart, line);
-        Rights { read: masks.line_is_readable, write: masks.line_is_writable, readable_words: 0, writable_words: 0 }
-    }
-
     /// A hart's transaction ended or was suspended: its line table answers for the lines of its sets what it may now.
     fn release_lines(&mut self, hart: usize, lines: &[concord_htm::Line]) {
         for line in lines {
-            let rights = self.rights(hart, *line);
-            self.memory.narrow(hart, line_of(line << LINE_SHIFT), rights);
+            let masks = self.transactions.masks(hart, *line);
+            self.memory.narrow(hart, line_of(line << LINE_SHIFT), rights_outside(&masks));
         }
     }
 
@@ -157,7 +156,7 @@ impl Machine {
         self.drop_stale_code();
         self.release_lines(loss.hart, &loss.lines);
         self.check_rollback(loss);
-        if loss.active && self.harts[loss.hart].translations_tainted {
+        if loss.active {
             self.drop_tainted_translations(loss.hart);
         }
     }
@@ -236,8 +235,8 @@ impl Machine {
         self.update_live();
     }
 
-    /// `sret` with `xtrap.PT`: the transaction that the trap suspended goes on. False where the instruction is illegal; otherwise
-    /// whether the return itself is still to be done.
+    /// `sret` with `xtrap.PT`: the transaction that the trap suspended goes on. Whether the return itself is still to
+    /// be done; `None` where the instruction is illegal.
     pub(crate) fn return_to_transaction(&mut self, hart: usize) -> Option<bool> {
         let now = self.harts[hart].cycle;
         let popped = self.transactions.pop(hart, true, now).ok()?;
@@ -330,10 +329,7 @@ impl Machine {
 
     /// The timeline gets the attempt that ends now: with the status word of its restart, or committed.
     fn trace_attempt(&mut self, hart: usize, begin_cycle: u64, status: Option<u64>) {
-        let cause = status.map(|status| {
-            let named = Cause::RESTARTS.iter().map(|(cause, _)| *cause).find(|cause| *cause as u64 == status & 0xff);
-            named.unwrap_or(Cause::None)
-        });
+        let cause = status.map(Cause::of_status);
         self.trace.push(hart, Doing::Attempt { cause }, begin_cycle, self.harts[hart].cycle);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::execute::Stop;
 use crate::machine::Machine;
-use crate::transaction::Words;
+use crate::transaction::{Words, rights_outside};
 use concord_htm::{Masks, Party, Request, Verdict, WORD_SHIFT, word_mask};
 use concord_mem::fault::{Access, Fault, FaultKind};
 use concord_mem::line_table::{self, LineTable, Rights, access_tag};
@@ -150,12 +150,7 @@ impl Machine {
     /// that other transactions' words of the line are in nobody's way; outside, they keep the whole line from being answered.
     fn rights_of(&self, hart: usize, masks: &Masks, request: &Request, joins: bool) -> Rights {
         if !self.transactions.is_active(hart) {
-            return Rights {
-                read: masks.line_is_readable,
-                write: masks.line_is_writable,
-                readable_words: 0,
-                writable_words: 0,
-            };
+            return rights_outside(masks);
         }
         let joining = if joins { self.transactions.policy().span(request.words) } else { 0 };
         let written = if request.write { joining } else { 0 };
