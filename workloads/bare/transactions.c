@@ -6,10 +6,11 @@
  * With `transactions=0` in the bootargs the same loop runs without its xbegin and xend. Both must end with the same numbers, and the ratio
  * of their speeds is the cost (bench/run).
  */
-#include "bare.h"
+#include "loops.h"
 #include "../include/xmetatm.h"
 
 #define WORDS 1024
+#define COMPUTE_ROUNDS 14
 #define WALK_WORDS 33
 #define RECORDS 8
 #define RECORD_LINES 4
@@ -23,53 +24,6 @@ static struct {
     u64 result;
     u64 restarts;
 } __attribute__((aligned(LINE_SIZE_BYTES))) own[HARTS_MAX];
-
-/* Fourteen rounds of 20 instructions, those of arithmetic.c. */
-static inline __attribute__((always_inline)) u64 compute(u64 a)
-{
-    u64 b = 0xbf58476d1ce4e5b9, c = 1, n = 14, t;
-    __asm__ volatile(
-        "1:\n"
-        "  slli %[t], %[a], 13\n"
-        "  xor %[a], %[a], %[t]\n"
-        "  srli %[t], %[a], 7\n"
-        "  xor %[a], %[a], %[t]\n"
-        "  slli %[t], %[a], 17\n"
-        "  xor %[a], %[a], %[t]\n"
-        "  add %[c], %[c], %[a]\n"
-        "  mul %[b], %[b], %[a]\n"
-        "  addi %[b], %[b], 1234\n"
-        "  sub %[c], %[c], %[b]\n"
-        "  sltu %[t], %[c], %[b]\n"
-        "  add %[c], %[c], %[t]\n"
-        "  andi %[t], %[b], 255\n"
-        "  or %[c], %[c], %[t]\n"
-        "  srai %[t], %[c], 9\n"
-        "  addw %[t], %[t], %[c]\n"
-        "  xor %[b], %[b], %[t]\n"
-        "  xori %[c], %[c], 1023\n"
-        "  addi %[n], %[n], -1\n"
-        "  bnez %[n], 1b\n"
-        : [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [n] "+r"(n), [t] "=&r"(t));
-    return a ^ b ^ c;
-}
-
-/* Five instructions a word, those of walk8k.c. */
-static inline __attribute__((always_inline)) void walk(u64 *word)
-{
-    u64 *end = word + WALK_WORDS;
-    u64 value;
-    __asm__ volatile(
-        "1:\n"
-        "  ld %[value], 0(%[word])\n"
-        "  addi %[value], %[value], 1\n"
-        "  sd %[value], 0(%[word])\n"
-        "  addi %[word], %[word], 8\n"
-        "  bne %[word], %[end], 1b\n"
-        : [word] "+r"(word), [value] "=&r"(value)
-        : [end] "r"(end)
-        : "memory");
-}
 
 /*
  * 49 instructions, which xbegin and xend make 51, and two in five of them access memory, as in the walk: on each of the record's lines one
@@ -112,8 +66,8 @@ static inline __attribute__((always_inline)) void loop(u64 index, u64 iterations
     const u64 *word_last = own[index].walked + WORDS - WALK_WORDS;
     const u64 *records_end = own[index].records[RECORDS];
     while (iterations--) {
-        result = compute(result);
-        walk(word);
+        result = compute(result, COMPUTE_ROUNDS);
+        walk(word, word + WALK_WORDS);
         word += WALK_WORDS;
         if (word > word_last)
             word = own[index].walked;
