@@ -129,7 +129,9 @@ const SNAPSHOTS: &[Case] = &[
     ("resume disk-shrunk.snapshot", &["disk-shrunk", "512 bytes"]),
     ("resume disk-gone.snapshot", &["disk-gone", "No such file"]),
     ("resume good.snapshot --kernel hello.elf", &["--kernel"]),
-    ("resume good.snapshot --contention-manager polka", &["--contention-manager"]),
+    ("resume good.snapshot --granularity line", &["--granularity"]),
+    ("resume good.snapshot --contention-manager luck", &["--contention-manager", "luck"]),
+    ("resume good.snapshot --seed one", &["--seed", "one"]),
 ];
 
 /// A change to a board file, and what the line must contain beside the file's name.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use support::{concord, guest, streams};
@@ -156,6 +156,34 @@ fn each_contention_manager_decides_by_its_own_rules() {
         assert_eq!(sum(&document, "/committed"), 400, "{manager}");
         assert_eq!(sum(&document, "/wait_cycles") > 0, manager == "polka", "{manager}");
     }
+}
+
+#[test]
+fn one_snapshot_starts_runs_of_other_seeds_and_managers() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = ["--snapshot-at", "instructions:8000", "--snapshot", "cut.snapshot"];
+    let whole = document(folder.path(), "contended", &[&HUNDRED[..], &cut].concat());
+    let resumed = |arguments: &[&str]| -> Value {
+        let mut command = concord(folder.path());
+        command.args(["resume", "cut.snapshot", "--json", "--quiet"]).args(arguments);
+        let output = command.output().unwrap();
+        let (text, words) = streams(&output);
+        assert_eq!(output.status.code(), Some(0), "{words}");
+        serde_json::from_str(&text).unwrap()
+    };
+    for none in [&[][..], &["--seed", "1"], &["--seed", "1", "--contention-manager", "size-matters"]] {
+        let same = resumed(none);
+        assert_eq!((&same["digest"], &same["changed"]), (&whole["digest"], &json!([])), "{none:?}");
+    }
+    let other = resumed(&["--seed", "2"]);
+    assert_eq!(other["configuration"]["seed"], 2);
+    assert_eq!(other["changed"][0]["seed"], 1, "{}", other["changed"]);
+    assert_ne!(other["region_cycles"], whole["region_cycles"]);
+    let polka = resumed(&["--contention-manager", "polka"]);
+    assert_eq!(polka["configuration"]["board"]["transactions"]["manager"], "polka");
+    assert_eq!(polka["changed"][0]["contention_manager"], "size-matters");
+    assert!(sum(&whole, "/wait_cycles") == 0 && sum(&polka, "/wait_cycles") > 0, "only polka waits");
+    assert_eq!(sum(&polka, "/committed"), 400);
 }
 
 #[test]

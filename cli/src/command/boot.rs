@@ -70,7 +70,8 @@ fn gear_parser() -> impl TypedValueParser<Value = Gear> {
         .map(|name| if name == Gear::Timed.name() { Gear::Timed } else { Gear::Functional })
 }
 
-fn manager_parser() -> impl TypedValueParser<Value = Manager> {
+/// A contention manager, by its name.
+pub(super) fn manager_parser() -> impl TypedValueParser<Value = Manager> {
     let named = |name: String| Manager::ALL.into_iter().find(|manager| manager.name() == name);
     PossibleValuesParser::new(Manager::ALL.map(Manager::name))
         .map(move |name| named(name).expect("only these names are let through"))

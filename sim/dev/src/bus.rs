@@ -280,6 +280,15 @@ impl Bus {
         Ok(bus)
     }
 
+    /// From now on the devices draw from this seed.
+    pub fn reseed(&mut self, seed: u64) {
+        for slot in self.slots.iter_mut().flatten() {
+            if let Device::Entropy(entropy) = slot.device_mut() {
+                entropy.reseed(seed);
+            }
+        }
+    }
+
     /// Digests of the disk images, in the order of the disks. Reads each image that has changed since the
     /// last call.
     pub fn disk_digests(&mut self) -> Result<Vec<DiskDigest>, DeviceError> {

@@ -2,6 +2,7 @@
 
 use crate::context::{Frame, HartState};
 use crate::directory::{Directory, Member};
+use crate::manager::Manager;
 use crate::policy::{Mode, Policy};
 use crate::profile::{Conflict, Profile};
 use crate::resolve::Loss;
@@ -93,6 +94,11 @@ pub struct Engine<C> {
     pub(crate) recorded: Option<Vec<Conflict>>,
 }
 
+/// The first state of the generator of random numbers; never its fixed point, zero.
+fn random_of(seed: u64) -> u64 {
+    (seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x853c_49e6_748f_ea9b).max(1)
+}
+
 impl<C> Engine<C> {
     /// No transactions on `harts` harts; back-off is drawn from `seed`.
     pub fn new(harts: usize, policy: Policy, seed: u64) -> Engine<C> {
@@ -104,12 +110,22 @@ impl<C> Engine<C> {
             parked: BTreeMap::new(),
             live: 0,
             next_id: 1,
-            random: (seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x853c_49e6_748f_ea9b).max(1),
+            random: random_of(seed),
             taken_out: false,
             counters: vec![Counters::default(); harts],
             profile: Profile::default(),
             recorded: None,
         }
+    }
+
+    /// From now on back-off is drawn from this seed.
+    pub fn reseed(&mut self, seed: u64) {
+        self.random = random_of(seed);
+    }
+
+    /// From now on this contention manager decides. What the transactions that live have done so far counts with it as well.
+    pub fn set_manager(&mut self, manager: Manager) {
+        self.policy.manager = manager;
     }
 
     pub fn policy(&self) -> &Policy {

@@ -2,6 +2,7 @@
 
 mod access;
 pub mod board;
+mod changes;
 mod code;
 pub mod configuration;
 mod console;
@@ -29,6 +30,7 @@ mod transaction;
 mod trap;
 
 pub use board::Board;
+pub use changes::{Changed, Changes};
 pub use configuration::{Configuration, DiskImage, Gear, Net, TransactionCosts};
 pub use error::MachineError;
 pub use machine::{End, Event, Machine};

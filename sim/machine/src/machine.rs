@@ -4,6 +4,7 @@
 //! the next device event, so that no two running harts are ever further apart than a quantum and one stall. Everything
 //! happens on one host thread; nothing depends on the host.
 
+use crate::changes::Changed;
 use crate::code::CodeCache;
 use crate::configuration::{Configuration, Gear};
 use crate::console::Console;
@@ -57,6 +58,8 @@ pub enum Event {
 /// A whole machine.
 pub struct Machine {
     pub(crate) configuration: Configuration,
+    /// What resuming has changed of the configuration, the first change first.
+    pub(crate) changed: Vec<Changed>,
     pub(crate) harts: Vec<Hart>,
     pub(crate) memory: MemorySystem,
     pub(crate) bus: Bus,
@@ -154,6 +157,7 @@ impl Machine {
             violation: None,
             debug: Debug::default(),
             planted: None,
+            changed: Vec::new(),
             configuration,
         })
     }

@@ -1,5 +1,6 @@
 //! The result document: everything a run says about itself, in one JSON object.
 
+use crate::changes::Changed;
 use crate::configuration::Configuration;
 use crate::error::MachineError;
 use crate::hart::Privilege;
@@ -56,6 +57,8 @@ pub struct ResultDocument {
     pub conflict_totals: ConflictTotals,
     pub devices: DeviceStatistics,
     pub configuration: Configuration,
+    /// What the configuration was before a resume changed it, the first change first.
+    pub changed: Vec<Changed>,
     /// The last lines of the guest's console.
     pub console: Vec<String>,
 }
@@ -196,6 +199,7 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         conflict_totals: region.conflicts.sum(),
         devices: machine.bus.statistics(),
         configuration: machine.configuration.clone(),
+        changed: machine.changed.clone(),
         console: machine.console.last_lines(),
     })
 }

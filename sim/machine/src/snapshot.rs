@@ -4,6 +4,7 @@
 //! the length of the state, the state (postcard), and each page of RAM that is not all zeroes, with its index. Disks are
 //! not in it, only what was written to them: the images must be what they were, and their digests say whether they are.
 
+use crate::changes::Changed;
 use crate::configuration::Configuration;
 use crate::console::Console;
 use crate::error::MachineError;
@@ -21,7 +22,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"CONCORDS";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const HEADER_BYTES: usize = MAGIC.len() + 4;
 /// RAM is mostly text, code and zeroes; higher levels cost far more time than they save space.
 const COMPRESSION_LEVEL: i32 = 1;
@@ -47,6 +48,7 @@ pub enum SnapshotError {
 #[derive(Serialize, Deserialize)]
 struct State {
     configuration: Configuration,
+    changed: Vec<Changed>,
     harts: Vec<Hart>,
     memory: SavedMemory,
     transactions: Transactions,
@@ -65,6 +67,7 @@ impl Machine {
         self.bus.disk_digests()?;
         let state = State {
             configuration: self.configuration.clone(),
+            changed: self.changed.clone(),
             harts: self.harts.clone(),
             memory: self.memory.save(),
             transactions: self.transactions.clone(),
@@ -140,6 +143,7 @@ impl Machine {
         machine.bus = Bus::restore(machine.configuration.bus(), &state.bus).map_err(MachineError::from)?;
         machine.read_pages(&mut decoder)?;
         machine.memory.restore(state.memory).map_err(|error| content(&error.to_string()))?;
+        machine.changed = state.changed;
         machine.harts = state.harts;
         machine.statistics = state.statistics;
         machine.console = state.console;

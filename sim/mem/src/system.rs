@@ -87,6 +87,12 @@ const PAGE_HAS_CODE: u8 = 1;
 const PAGE_TOUCHED: u8 = 2;
 const PAGE_WRITE_MAPPED: u8 = 4;
 
+/// The first state of the generator of perturbations. Neighbouring seeds begin far apart, and none at the generator's fixed
+/// point, zero.
+fn perturbation_of(seed: u64) -> u64 {
+    (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c909).max(1)
+}
+
 /// The memory system of a machine.
 pub struct MemorySystem {
     pub ram: Ram,
@@ -127,13 +133,17 @@ impl MemorySystem {
             model,
             timed: false,
             cores: vec![core; cores],
-            // Neighbouring seeds begin far apart, and none at the generator's fixed point, zero.
-            perturbation: (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c909).max(1),
+            perturbation: perturbation_of(seed),
             stale_code: Vec::new(),
             evictions: Vec::new(),
             notes_evictions: false,
             empty: LineTable::default(),
         }
+    }
+
+    /// From now on the latencies of misses are perturbed as this seed has it.
+    pub fn reseed(&mut self, seed: u64) {
+        self.perturbation = perturbation_of(seed);
     }
 
     #[inline]

@@ -39,6 +39,11 @@ impl Entropy {
         self.state.clone()
     }
 
+    /// From now on the bytes are those of another seed's stream, from the place on where this one's ended.
+    pub fn reseed(&mut self, seed: u64) {
+        self.state.seed = seed;
+    }
+
     pub fn given_bytes(&self) -> u64 {
         self.state.position_bytes
     }

@@ -12,8 +12,9 @@ use concord_abi::hint::Hint;
 use concord_htm::manager::Manager;
 use concord_htm::policy::{Granularity, Mode};
 use concord_machine::debugger;
-use concord_machine::run::{Options, SnapshotEvent};
-use concord_machine::{Gear, Machine};
+use concord_machine::result;
+use concord_machine::run::{Options, Outcome, SnapshotEvent};
+use concord_machine::{Changes, End, Gear, Machine};
 
 /// A random guest on a random kind of machine.
 fn random_guest(seed: u64) -> Bare {
@@ -70,6 +71,74 @@ fn a_snapshot_cut_anywhere_resumes_to_the_same_end() {
                 let event = SnapshotEvent::Instructions(random.below(machine.instructions()));
                 check_cut(&|| random_guest(seed), gear, event, &whole);
             }
+        }
+    }
+}
+
+/// One snapshot starts any number of runs: the seed that it has gives the run that was saved, another one another run, and the
+/// same one each time.
+#[test]
+fn a_snapshot_starts_a_run_for_each_seed() {
+    for guest in [10, 11, 12] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("cut");
+        let mut machine = random_guest(guest).machine(Gear::Timed);
+        let event = SnapshotEvent::Instructions(machine_half(guest));
+        let options = Options { snapshot: Some((event, path.clone())), ..Options::default() };
+        run_machine(&mut machine, &options);
+        let run = |changes: Changes| {
+            let mut resumed = Machine::resume_with(&path, changes).expect("the snapshot is sound");
+            run_machine(&mut resumed, &Options::default());
+            let cycles: Vec<u64> = resumed.harts().iter().map(|hart| hart.cycle).collect();
+            (resumed.digest().expect("the machine has a digest"), cycles, resumed)
+        };
+        let seeded = |seed| run(Changes { seed: Some(seed), ..Changes::default() });
+        let whole = machine.digest().expect("the machine has a digest");
+        assert_eq!(run(Changes::default()).0, whole, "guest {guest}");
+        assert_eq!(seeded(1).0, whole, "guest {guest}: the seed that it has");
+        let others = [2, 3].map(|seed| seeded(seed));
+        assert_ne!(others[0].1, others[1].1, "guest {guest}: misses take as long as the seed says");
+        for (seed, (digest, cycles, mut resumed)) in [2, 3].into_iter().zip(others) {
+            let again = seeded(seed);
+            assert_eq!((&again.0, &again.1), (&digest, &cycles), "guest {guest} seed {seed}");
+            assert_ne!(digest, whole, "guest {guest} seed {seed}");
+            assert_eq!(resumed.configuration().seed, seed);
+            let document = result::document(&mut resumed, &ended(), 0.0).expect("a document");
+            let former: Vec<u64> = document.changed.iter().map(|changed| changed.seed).collect();
+            assert_eq!(former, [1], "the seed that it was saved with");
+        }
+    }
+}
+
+/// Half of the instructions of a random guest.
+fn machine_half(guest: u64) -> u64 {
+    let mut machine = random_guest(guest).machine(Gear::Timed);
+    run_machine(&mut machine, &Options::default());
+    machine.instructions() / 2
+}
+
+/// The usual end.
+fn ended() -> Outcome {
+    Outcome { end: End { exit: Exit::PoweredOff, code: 0, hart: None }, message: None }
+}
+
+/// Inside transactions of every kind, other managers and seeds take over, and nothing is lost.
+#[test]
+fn a_run_goes_on_under_another_contention_manager() {
+    for marker in 1..=9 {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("cut");
+        let options = Options { snapshot: Some((SnapshotEvent::Marker(marker), path.clone())), ..Options::default() };
+        let mut build = marked_guest();
+        build.check_isolation = true;
+        let whole = digest(build.machine(Gear::Timed), &options);
+        for manager in Manager::ALL {
+            let changes = Changes { seed: Some(7), contention_manager: Some(manager) };
+            let run = || Machine::resume_with(&path, changes).expect("the snapshot is sound");
+            assert_eq!(run().configuration().board.transactions.manager, manager);
+            let changed = digest(run(), &Options::default());
+            assert_eq!(changed, digest(run(), &Options::default()), "marker {marker} {manager:?}");
+            assert_ne!(changed, whole, "marker {marker} {manager:?}");
         }
     }
 }
