@@ -75,6 +75,7 @@ impl SessionArguments {
             limits: Limits { instructions: self.max_instructions, cycles: self.max_cycles },
             snapshot: self.snapshot_at.zip(self.snapshot.clone()),
             timeline: self.timeline.clone(),
+            ..Options::default()
         }
     }
 

@@ -92,6 +92,11 @@ pub struct Options {
     pub limits: Limits,
     /// Take a snapshot at this event, into this file; the run goes on.
     pub snapshot: Option<(SnapshotEvent, PathBuf)>,
+    /// The run ends right after its snapshot instead, as at a limit.
+    pub ends_at_snapshot: bool,
+    /// The region of interest is run in the timed gear, and what comes after it in the functional one. A snapshot taken where the
+    /// region begins is in the timed gear already.
+    pub timed_region: bool,
     /// Write a timeline into this file.
     pub timeline: Option<PathBuf>,
 }
@@ -211,7 +216,9 @@ impl<'a> Runner<'a> {
             return Ok(Some(self.outcome(Exit::Panicked, message)));
         }
         let Limits { instructions, cycles } = self.options.limits;
-        let reached = if instructions.is_some_and(|limit| self.machine.instructions() >= limit) {
+        let reached = if self.options.ends_at_snapshot && self.options.snapshot.is_some() && !self.snapshot_is_due {
+            Some("the run was to end at its snapshot".to_owned())
+        } else if instructions.is_some_and(|limit| self.machine.instructions() >= limit) {
             Some(format!("the limit of {} instructions was reached", instructions.unwrap_or(0)))
         } else if cycles.is_some_and(|limit| self.machine.clock() >= limit) {
             Some(format!("the limit of {} cycles was reached", cycles.unwrap_or(0)))
@@ -284,11 +291,14 @@ impl<'a> Runner<'a> {
         {
             due = wanted.has_come(self.machine);
         }
-        if !self.machine.events.is_empty() {
+        while !self.machine.events.is_empty() {
             for (hart, event) in self.machine.take_events() {
                 due |= self.options.snapshot.as_ref().is_some_and(|(wanted, _)| wanted.is(event));
                 if let Some(tracer) = &mut self.tracer {
                     tracer.event(hart, event, self.machine.harts[hart].cycle)?;
+                }
+                if let Some(gear) = gear_after(event).filter(|_| self.options.timed_region) {
+                    self.machine.events.push((hart, Event::Gear(gear)));
                 }
             }
         }
@@ -336,6 +346,15 @@ impl<'a> Runner<'a> {
             tracer.finish()?;
         }
         Ok(outcome)
+    }
+}
+
+/// The gear of what follows, where only the region of interest is timed.
+fn gear_after(event: Event) -> Option<Gear> {
+    match event {
+        Event::RegionBegin => Some(Gear::Timed),
+        Event::RegionEnd => Some(Gear::Functional),
+        Event::Marker(_) | Event::Gear(_) => None,
     }
 }
 

@@ -11,8 +11,9 @@ use assembler::ld;
 use bare::*;
 use concord_abi::hint::Hint;
 use concord_abi::htm::Control;
-use concord_machine::run::Options;
-use concord_machine::{Gear, result};
+use concord_machine::result::ResultDocument;
+use concord_machine::run::{Options, SnapshotEvent};
+use concord_machine::{Gear, Machine, result};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -111,6 +112,38 @@ fn document(timeline: Option<&Path>) -> Value {
     let (outcome, _) = run_machine(&mut machine, &options);
     let document = result::document(&mut machine, &outcome, 0.0).expect("a document");
     serde_json::to_value(document).expect("JSON")
+}
+
+/// Only the region is timed; and the run that is cut where the region begins, and ends there, is the same run.
+#[test]
+fn a_timed_region_is_timed_and_may_begin_in_a_run_of_its_own() {
+    let machine = || {
+        let mut bare = Bare::new(2);
+        on_harts(&[&first_hart, &second_hart])(&mut bare);
+        bare.machine(Gear::Functional)
+    };
+    let finish = |mut machine: Machine, options: &Options| {
+        let (outcome, _) = run_machine(&mut machine, options);
+        result::document(&mut machine, &outcome, 0.0).expect("a document")
+    };
+    let misses = |document: &ResultDocument| document.harts.iter().map(|hart| hart.counters.data_misses).sum::<u64>();
+    let untimed = finish(machine(), &Options::default());
+    assert_eq!(misses(&untimed), 0);
+
+    let timed = Options { timed_region: true, ..Options::default() };
+    let whole = finish(machine(), &timed);
+    assert_eq!((whole.exit, whole.gear), ("powered-off", "functional"));
+    assert!(misses(&whole) > 0);
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("region");
+    let snapshot = Some((SnapshotEvent::RegionBegin, path.clone()));
+    let cut = finish(machine(), &Options { snapshot, ends_at_snapshot: true, ..timed.clone() });
+    assert_eq!((cut.exit, cut.gear), ("limit-reached", "timed"));
+    assert!(cut.instructions < whole.instructions);
+    let rest = finish(Machine::resume(&path).expect("a snapshot"), &timed);
+    assert_eq!(rest.digest, whole.digest);
+    assert_eq!(rest.region_cycles, whole.region_cycles);
 }
 
 /// Leaves of what is counted in cycles only whether there were any.
