@@ -81,6 +81,59 @@ fn a_line_is_printed_once_and_whole_by_whoever_holds_the_lock() {
     assert!(count(&lines, "restarts") >= printed.len() as u64, "each was cancelled first: {summary:?}");
 }
 
+/// What `table` must print of one call, by the paper's tables 2 and 3. `yields`: the contention manager lets a hart that wants the lock wait
+/// for the transactions in its section.
+fn transition(call: &str, nested: bool, state: &str, yields: bool) -> String {
+    let (need_exclusive, nontransactional) = (4, 2);
+    let restarted = |times: u32, cause: u32| if times == 0 { "0".to_owned() } else { format!("{times} cause {cause}") };
+    let takes_lock = call != "optimistic";
+    let is_transactional = state.starts_with("transactional");
+    let occupants =
+        ["free", "transactional", "transactional twice"].iter().position(|name| *name == state).unwrap_or(1);
+    // The call itself sends a transaction around it back; what is irrevocable does as well, and once more sends back the section that
+    // was called for, which is a transaction of its own in the outer one that has its lock now.
+    let restarts = match call {
+        "optimistic" => 0,
+        "exclusive" => u32::from(nested),
+        _ => 1 + u32::from(nested),
+    };
+    let waits = state == "exclusive" || is_transactional && takes_lock && yields;
+    let lost = is_transactional && takes_lock && !yields;
+    let mut line = format!(
+        "{call}{}, {state}: {}, {}, restarts {}",
+        if nested { ", in a transaction" } else { "" },
+        if takes_lock { "has the lock" } else { "is a transaction" },
+        if waits { "waits" } else { "at once" },
+        restarted(restarts, need_exclusive),
+    );
+    for _ in 0..occupants {
+        line += &format!(", occupant {}", restarted(u32::from(lost), nontransactional));
+    }
+    line
+}
+
+#[test]
+fn a_lock_goes_through_the_states_of_the_table() {
+    for (manager, yields) in
+        [("timestamp", true), ("size-matters", true), ("os-prio", false), ("polka", false), ("requester-wins", false)]
+    {
+        for gear in ["functional", "timed"] {
+            let arguments = ["--gear", gear, "--contention-manager", manager];
+            let lines = console("table", "3", "iterations=1 priority=9", &arguments);
+            let mut expected = Vec::new();
+            for call in ["optimistic", "optimistic, irrevocable", "exclusive"] {
+                for nested in [false, true] {
+                    for state in ["free", "transactional", "transactional twice", "exclusive"] {
+                        expected.push(transition(call, nested, state, yields));
+                    }
+                }
+            }
+            assert_eq!(lines[..lines.len() - 2], expected, "{manager} {gear}");
+            assert_eq!(count(&lines, "mistakes"), 0);
+        }
+    }
+}
+
 #[test]
 fn a_transaction_survives_its_interrupt_and_in_best_effort_mode_does_not() {
     for harts in [1, 8] {

@@ -29,7 +29,7 @@ for harts in 1 2 8; do
     expect fail "$harts" 7 "harts $harts iterations 800 failed"
     expect reset "$harts" 0 "asking for a reboot"
 done
-for program in bank list print interrupted contended transactions; do
+for program in bank list print interrupted table contended transactions; do
     expect "$program" 2 103 "this machine has no transactions: its device tree does not name xmetatm"
 done
 echo "programs with transactions are not checked further: QEMU cannot run them (cli/tests/examples.rs does)"
