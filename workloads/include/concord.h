@@ -13,6 +13,19 @@
 #define CONCORD_HINT_LOCK_SPIN_BEGIN 16
 #define CONCORD_HINT_LOCK_ACQUIRED 17
 #define CONCORD_HINT_LOCK_RELEASED 18
+#define CONCORD_HINT_LOCK_TEST 19
+#define CONCORD_HINT_LOCK_TEST_AND_SET 20
+#define CONCORD_HINT_LOCK_SPIN_ABANDONED 21
+#define CONCORD_HINT_SECTION_LOCKED 32
+#define CONCORD_HINT_SECTION_TRANSACTIONAL 40
+#define CONCORD_HINT_SECTION_END 48
+
+/* Kinds of sections, to be added to the codes of their begins; ra is the call site there. */
+#define CONCORD_SECTION_SPIN 0
+#define CONCORD_SECTION_RAW 1
+#define CONCORD_SECTION_READ 2
+#define CONCORD_SECTION_WRITE 3
+#define CONCORD_SECTION_SEQLOCK 4
 
 #ifdef __ASSEMBLER__
 .macro concord_hint code, argument=x0

@@ -4,7 +4,7 @@ pub mod xmetatm_c;
 mod xmetatm_constants;
 pub mod xmetatm_rust;
 
-use crate::hint::Hint;
+use crate::hint::{Hint, SectionKind};
 use std::fmt::Write;
 
 /// The text of `workloads/include/concord.h`.
@@ -17,6 +17,10 @@ pub fn text() -> String {
     );
     for (hint, name) in Hint::ALL {
         let _ = writeln!(text, "#define CONCORD_HINT_{name} {}", hint as u16);
+    }
+    text.push_str("\n/* Kinds of sections, to be added to the codes of their begins; ra is the call site there. */\n");
+    for (kind, name) in SectionKind::ALL {
+        let _ = writeln!(text, "#define CONCORD_SECTION_{name} {}", kind as u16);
     }
     text.push_str(
         "\n#ifdef __ASSEMBLER__\n\

@@ -1,4 +1,7 @@
-//! Hint instructions: how a guest speaks to the machine at the cost of one instruction.
+//! Hint instructions: how a guest speaks to the machine at next to no cost.
+//!
+//! In the timed gear a hint takes no cycle, so that a kernel with hints is measured as one without; what is left is its room in
+//! the instruction cache. It counts as an instruction in both gears, and in the functional one it takes a cycle as any other does.
 //!
 //! The encoding is `slti x0, rs1, code`. The unprivileged specification ("HINT Instructions") sets `SLTI` with `rd = x0`
 //! aside for custom use, so a guest that carries hints runs unchanged on any other RISC-V processor. `rs1` holds the argument.
@@ -19,17 +22,68 @@ pub enum Hint {
     RegionEnd = 5,
     /// The guest reports failure; the argument is its code (0 to 255). The run ends.
     Fail = 6,
-    /// A hart starts to spin on a lock; the argument is the lock's address.
+    /// A hart starts to spin on a lock; the argument is the lock's address. Goes on with the spin on it that is open.
     LockSpinBegin = 16,
-    /// A hart holds a lock; the argument is the lock's address. Ends the spin if one was begun.
+    /// A hart holds a lock; the argument is the lock's address. Ends the spin if one was begun. For programs that have no
+    /// sections.
     LockAcquired = 17,
-    /// A hart lets a lock go; the argument is the lock's address.
+    /// A hart lets a lock go that [`Hint::LockAcquired`] spoke of; the argument is the lock's address.
     LockReleased = 18,
+    /// One turn of a loop that only reads while it waits. It counts for the spin that is open on the hart, whatever the argument,
+    /// and for nothing where none is.
+    LockTest = 19,
+    /// One atomic attempt, after the first, at a lock that somebody had. Counts as [`Hint::LockTest`] does.
+    LockTestAndSet = 20,
+    /// The spin that is open on the hart ends without the lock; the argument is the lock's address. What it cost belongs to the
+    /// next section of that lock on the hart.
+    LockSpinAbandoned = 21,
+    /// A section begins: the lock is held, as a lock. The argument is the lock's address; `ra` is the call site; the code is this
+    /// one plus a [`SectionKind`]. Ends the spin on the lock if one is open.
+    SectionLocked = 32,
+    /// A section begins as a transaction, or as a part of one; to be executed inside it. As [`Hint::SectionLocked`] otherwise.
+    SectionTransactional = 40,
+    /// The section of a lock ends, whichever way it began: before the release, or before the `xend`. The argument is the lock's
+    /// address. Where several of that lock are open it is the last.
+    SectionEnd = 48,
+}
+
+/// What kind of lock a section has; the code of the hint that begins it says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[repr(u16)]
+pub enum SectionKind {
+    /// Linux's `spinlock_t`.
+    Spin = 0,
+    /// Linux's `raw_spinlock_t`.
+    Raw = 1,
+    /// The reader's side of a reader/writer lock.
+    Read = 2,
+    /// The writer's side.
+    Write = 3,
+    /// A reader of a seqlock; a writer has a lock as well, which is of another kind.
+    Seqlock = 4,
+}
+
+impl SectionKind {
+    /// Every kind, with the name it has in the C header (and, in lower case, in results).
+    pub const ALL: [(SectionKind, &'static str); 5] = [
+        (SectionKind::Spin, "SPIN"),
+        (SectionKind::Raw, "RAW"),
+        (SectionKind::Read, "READ"),
+        (SectionKind::Write, "WRITE"),
+        (SectionKind::Seqlock, "SEQLOCK"),
+    ];
+
+    /// The kind that is added to the code of a hint that begins a section.
+    pub fn of_code(code: u16) -> Option<SectionKind> {
+        Hint::from_code(code).filter(|hint| hint.begins_section())?;
+        SectionKind::ALL.iter().map(|(kind, _)| *kind).find(|kind| *kind as u16 == code & 7)
+    }
 }
 
 impl Hint {
     /// Every hint, with the name it has in the C header.
-    pub const ALL: [(Hint, &'static str); 9] = [
+    pub const ALL: [(Hint, &'static str); 15] = [
         (Hint::GearFunctional, "GEAR_FUNCTIONAL"),
         (Hint::GearTimed, "GEAR_TIMED"),
         (Hint::Marker, "MARKER"),
@@ -39,11 +93,31 @@ impl Hint {
         (Hint::LockSpinBegin, "LOCK_SPIN_BEGIN"),
         (Hint::LockAcquired, "LOCK_ACQUIRED"),
         (Hint::LockReleased, "LOCK_RELEASED"),
+        (Hint::LockTest, "LOCK_TEST"),
+        (Hint::LockTestAndSet, "LOCK_TEST_AND_SET"),
+        (Hint::LockSpinAbandoned, "LOCK_SPIN_ABANDONED"),
+        (Hint::SectionLocked, "SECTION_LOCKED"),
+        (Hint::SectionTransactional, "SECTION_TRANSACTIONAL"),
+        (Hint::SectionEnd, "SECTION_END"),
     ];
 
-    /// The hint with this code; `None` for a code that says nothing to the machine.
+    /// The hint with this code, which for the begin of a section has its kind added; `None` for a code that says nothing to the
+    /// machine.
     pub fn from_code(code: u16) -> Option<Hint> {
-        Hint::ALL.iter().map(|(hint, _)| *hint).find(|hint| *hint as u16 == code)
+        Hint::ALL.iter().map(|(hint, _)| *hint).find(|hint| match hint.begins_section() {
+            true => (code ^ *hint as u16) < SectionKind::ALL.len() as u16,
+            false => *hint as u16 == code,
+        })
+    }
+
+    /// Whether a section begins; the code has its kind then.
+    pub fn begins_section(self) -> bool {
+        matches!(self, Hint::SectionLocked | Hint::SectionTransactional)
+    }
+
+    /// Whether it speaks of a lock, so that it only counts and changes nothing.
+    pub fn is_of_lock(self) -> bool {
+        self as u16 >= Hint::LockSpinBegin as u16
     }
 
     /// The hint that this 32-bit instruction word encodes, with the number of its argument register.
@@ -59,7 +133,7 @@ impl Hint {
 
 #[cfg(test)]
 mod tests {
-    use super::Hint;
+    use super::{Hint, SectionKind};
 
     #[test]
     fn an_instruction_word_names_its_hint_and_argument() {
@@ -68,6 +142,22 @@ mod tests {
             assert_eq!(Hint::from_instruction(word), Some((hint, 10)));
             assert_eq!(Hint::from_instruction(word | 1 << 7), None, "rd must be x0");
         }
+        for code in [15, 22, 31, 37, 39, 45, 47, 49] {
+            assert_eq!(Hint::from_instruction(code << 20 | 0x2013), None, "{code}");
+        }
         assert_eq!(Hint::from_instruction(0x2013), None, "code 0 says nothing");
+    }
+
+    #[test]
+    fn the_code_of_a_sections_begin_has_its_kind() {
+        for (kind, _) in SectionKind::ALL {
+            for hint in [Hint::SectionLocked, Hint::SectionTransactional] {
+                let code = hint as u16 + kind as u16;
+                assert_eq!((Hint::from_code(code), SectionKind::of_code(code)), (Some(hint), Some(kind)));
+            }
+        }
+        for code in [16, 21, 37, 45, 48] {
+            assert_eq!(SectionKind::of_code(code), None, "{code}");
+        }
     }
 }

@@ -11,12 +11,12 @@ mod violation;
 
 pub use violation::{Observer, Violation, Writer};
 
-use crate::directory::LineHasher;
+use crate::directory::AddressHasher;
 use crate::{LINE_WORDS, Line, Memory, Word, index_in_line, line_of};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasherDefault;
 
-type Map<K, V> = HashMap<K, V, BuildHasherDefault<LineHasher>>;
+type Map<K, V> = HashMap<K, V, BuildHasherDefault<AddressHasher>>;
 
 /// A word that a live transaction wrote.
 #[derive(Clone, Copy, Debug)]

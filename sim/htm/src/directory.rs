@@ -22,7 +22,7 @@ pub(crate) type Members = SmallVec<[Member; 2]>;
 /// order of their slots, so that a directory that is made anew from the logs is the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directory {
-    lines: HashMap<Line, Members, BuildHasherDefault<LineHasher>>,
+    lines: HashMap<Line, Members, BuildHasherDefault<AddressHasher>>,
 }
 
 impl Directory {
@@ -67,11 +67,12 @@ impl Directory {
     }
 }
 
-/// Spreads line numbers (Fibonacci hashing: Knuth, "The Art of Computer Programming", volume 3, section 6.4).
+/// Spreads addresses and numbers of lines (Fibonacci hashing: Knuth, "The Art of Computer Programming", volume 3, section 6.4), for
+/// tables that are only looked up. It is the same in every run.
 #[derive(Default)]
-pub(crate) struct LineHasher(u64);
+pub struct AddressHasher(u64);
 
-impl Hasher for LineHasher {
+impl Hasher for AddressHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -28,6 +28,7 @@ pub mod statistics;
 mod transaction;
 
 pub use context::{ContextError, Popped};
+pub use directory::AddressHasher;
 pub use engine::{Begun, Ended, Engine, Evicted, Masks};
 pub use join::Joined;
 pub use resolve::{Loss, Party, Request, Verdict};

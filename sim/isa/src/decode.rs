@@ -182,7 +182,8 @@ fn branch_kind(funct3: u32) -> Option<Kind> {
 
 fn decode_immediate(word: Word) -> Op {
     if let Some((hint, _)) = Hint::from_instruction(word.0) {
-        return Op { kind: Kind::Hint, rd: SINK, rs1: word.rs1(), rs2: 0, imm: hint as i32 };
+        let kind = if hint.is_of_lock() { Kind::LockHint } else { Kind::Hint };
+        return Op { kind, rd: SINK, rs1: word.rs1(), rs2: 0, imm: word.i_imm() };
     }
     let imm = word.i_imm();
     let shift = imm & 63;
@@ -379,6 +380,9 @@ mod tests {
         // slti x0, a0, 3: a marker with its argument in a0
         let op = decode(0x0035_2013, 0, 4);
         assert_eq!((op.kind, op.rs1, op.imm), (Kind::Hint, 10, 3));
+        // slti x0, a0, 41: a section of a raw lock begins as a transaction
+        let op = decode(0x0295_2013, 0, 4);
+        assert_eq!((op.kind, op.rs1, op.imm, op.ends_run()), (Kind::LockHint, 10, 41, false));
         // slti x0, a0, 999 says nothing
         assert_eq!(decode(0x3e75_2013, 0, 4).kind, Kind::Nop);
         // add x0, a0, a1 writes to the sink

@@ -83,8 +83,10 @@ pub enum Kind {
     FenceAddressTranslation,
     /// Zicsr; `imm` is the instruction.
     Csr,
-    /// A hint to the machine; `imm` is its code.
+    /// A hint to the machine that may change what follows; `imm` is its code.
     Hint,
+    /// A hint that speaks of a lock and only counts; `imm` is its code.
+    LockHint,
     // Xmetatm; `imm` is the instruction.
     /// xbegin, xend, xrestart, xgettxid, xpush, xpop.
     Transaction,

@@ -201,7 +201,7 @@ impl Machine {
 
     /// The hart's clock in the middle of a run of ops, at the op that accesses memory.
     pub(crate) fn now(&mut self, hart: usize) -> u64 {
-        self.harts[hart].cycle + self.memory.core(hart).stall_cycles + self.run_progress
+        self.harts[hart].cycle + self.memory.core(hart).stall_cycles + self.run_progress - self.run_free
     }
 }
 

@@ -25,6 +25,9 @@ const BY_LINE: u8 = 0;
 const BY_WORD: u8 = 1;
 const NOTHING: u8 = 2;
 
+/// The register `ra`.
+const RETURN_ADDRESS: u8 = 1;
+
 /// How a run was left.
 enum Left {
     /// Every op before `end` completed; the hart goes on at `target`, relative to the address of the run's page.
@@ -226,9 +229,10 @@ impl Machine {
         let completed = unsafe { end.offset_from(first) } as u64;
         let stalls = if TIMED { std::mem::take(&mut self.memory.core(hart).stall_cycles) } else { 0 };
         self.run_progress = 0;
+        let free = std::mem::take(&mut self.run_free);
         let state = &mut self.harts[hart];
         state.instructions += completed;
-        state.cycle += completed + stalls;
+        state.cycle += completed - free + stalls;
         match left {
             Left::Gone { target, .. } => {
                 state.pc = page_address.wrapping_add(target);
@@ -554,6 +558,11 @@ impl Machine {
                     Kind::BitInvertImmediate => set!(x!(op.rs1) ^ 1 << (imm & 63)),
                     Kind::BitSet => set!(x!(op.rs1) | 1 << (x!(op.rs2) & 63)),
                     Kind::BitSetImmediate => set!(x!(op.rs1) | 1 << (imm & 63)),
+                    Kind::LockHint => {
+                        self.run_progress = here.offset_from(first) as u64;
+                        self.lock_hint(hart, op.imm as u16, x!(op.rs1), x!(RETURN_ADDRESS));
+                        self.run_free += u64::from(TIMED);
+                    }
                     Kind::Straddle
                     | Kind::Illegal
                     | Kind::FenceInstruction

@@ -184,7 +184,7 @@ impl Hart {
             && matches!(self.satp >> 60, MODE_BARE | MODE_SV39 | MODE_SV48)
             && self.cycle >> 63 == 0
             && self.accounted_cycle <= self.cycle
-            && self.instructions <= self.cycle
+            && self.instructions >> 63 == 0
     }
 
     /// True when floating-point instructions are enabled.

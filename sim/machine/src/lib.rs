@@ -20,6 +20,7 @@ pub mod planted;
 pub mod result;
 pub mod run;
 mod sbi;
+pub mod sections;
 pub mod snapshot;
 pub mod statistics;
 pub mod symbols;

@@ -14,9 +14,10 @@ use crate::error::MachineError;
 use crate::hart::{Activity, Hart, INTERRUPT_TIMER};
 use crate::loader;
 use crate::planted::PlantedFault;
+use crate::sections::{LockHint, Sections};
 use crate::statistics::{SAMPLE_CYCLES, Statistics};
 use crate::symbols::SymbolTable;
-use crate::trace::Trace;
+use crate::trace::{Doing, Trace};
 use crate::transaction::Transactions;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
@@ -65,6 +66,7 @@ pub struct Machine {
     pub(crate) bus: Bus,
     pub(crate) code: CodeCache,
     pub(crate) statistics: Statistics,
+    pub(crate) sections: Sections,
     pub(crate) console: Console,
     pub(crate) symbols: Option<SymbolTable>,
     pub(crate) cycles_per_tick: u64,
@@ -79,6 +81,8 @@ pub struct Machine {
     pub(crate) trace: Trace,
     /// Ops of the present run before the one that accesses memory without the line table's help.
     pub(crate) run_progress: u64,
+    /// Those of them that take no cycle.
+    pub(crate) run_free: u64,
     pub(crate) transactions: Transactions,
     /// A transaction lives, or the isolation checker watches: accesses and walks that the line table does not answer are looked
     /// at more closely.
@@ -140,6 +144,7 @@ impl Machine {
             memory,
             code,
             statistics: Statistics::new(harts),
+            sections: Sections::new(harts),
             console: Console::default(),
             symbols: None,
             cycles_per_tick: board.clock.frequency_hertz / board.clock.timebase_hertz,
@@ -150,6 +155,7 @@ impl Machine {
             end: None,
             trace: Trace::default(),
             run_progress: 0,
+            run_free: 0,
             transactions: Transactions::new(harts, configuration.policy(), configuration.seed),
             live: false,
             own_loss: None,
@@ -299,6 +305,8 @@ impl Machine {
                 let unspent_cycles = until.saturating_sub(state.cycle);
                 if unspent_cycles > 0 {
                     self.transactions.cut_stall(hart, unspent_cycles);
+                    let id = self.transactions.active_id(hart);
+                    self.sections.stall_was_cut(hart, id, unspent_cycles);
                 }
             }
             Activity::Suspended { address, argument } => {
@@ -432,13 +440,26 @@ impl Machine {
             Hint::Fail => {
                 return self.end(End { exit: Exit::Failed, code: argument, hart: Some(hart) });
             }
-            Hint::LockSpinBegin | Hint::LockAcquired | Hint::LockReleased => {
-                return self.statistics.lock(hart, hint, argument, &self.harts[hart], &mut self.trace);
-            }
+            // These are not carried out between runs.
+            _ => return,
         };
         // Whoever waits for the event sees the machine right after it; a gear is changed between turns.
         self.events.push((hart, event));
         self.harts[hart].limit = 0;
+    }
+
+    /// A hint that speaks of a lock, in the middle of a run. It only counts.
+    #[inline(never)]
+    pub(crate) fn lock_hint(&mut self, hart: usize, code: u16, lock: u64, call_site: u64) {
+        let now = self.now(hart);
+        let transaction = self.transactions.active_id(hart);
+        if let Some(spun) = self.sections.hint(&LockHint { hart, code, lock, call_site, now, transaction }) {
+            self.trace.push(hart, Doing::Spinning { lock: spun.lock }, spun.since, now);
+        }
+        if let Some(hint @ (Hint::LockSpinBegin | Hint::LockAcquired | Hint::LockReleased)) = Hint::from_code(code) {
+            let site = self.pc_in_run(hart);
+            self.statistics.lock(hart, hint, (lock, site), now, &mut self.trace);
+        }
     }
 
     /// What happened since the last call, with the hart it happened on. Applies what the machine itself must do about it.

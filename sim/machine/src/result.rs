@@ -6,6 +6,7 @@ use crate::error::MachineError;
 use crate::hart::Privilege;
 use crate::machine::Machine;
 use crate::run::Outcome;
+use crate::sections::report::{SectionLockResult, SectionResult, SectionTotals};
 use crate::statistics::{LockCounters, SAMPLE_CYCLES};
 use crate::symbols::SymbolTable;
 use concord_abi::htm::Cause;
@@ -51,6 +52,12 @@ pub struct ResultDocument {
     pub functions: Vec<FunctionResult>,
     /// Locks that the guest's hints spoke of, most spin cycles first.
     pub locks: Vec<LockResult>,
+    /// Call sites of the critical sections that the guest's hints spoke of, most cycles lost to synchronization first.
+    pub sections: Vec<SectionResult>,
+    /// All of them together, by the kind of lock.
+    pub section_totals: BTreeMap<String, SectionTotals>,
+    /// The 200 locks that most cycles were lost to.
+    pub section_locks: Vec<SectionLockResult>,
     /// Conflicts that transactions had a part in, most lost cycles first.
     pub conflicts: Vec<ConflictResult>,
     /// All of them together, those included that are too many to be told apart.
@@ -195,6 +202,9 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         harts: harts.collect(),
         functions: functions(symbols, &region.samples),
         locks,
+        sections: region.sections.sections(symbols),
+        section_totals: region.sections.totals(),
+        section_locks: region.sections.locks(symbols),
         conflicts: conflicts(symbols, &region.conflicts),
         conflict_totals: region.conflicts.sum(),
         devices: machine.bus.statistics(),
@@ -214,7 +224,8 @@ pub(crate) fn data_place(symbols: Option<&SymbolTable>, address: u64) -> String 
     name(symbols.and_then(|symbols| symbols.lookup_physical_data(address)), address)
 }
 
-fn name(symbol: Option<(&str, u64)>, address: u64) -> String {
+/// A symbol and how far into it, or a number where there is none.
+pub(crate) fn name(symbol: Option<(&str, u64)>, address: u64) -> String {
     match symbol {
         Some((name, 0)) => name.to_owned(),
         Some((name, offset)) => format!("{name}+{offset:#x}"),

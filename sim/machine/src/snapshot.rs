@@ -11,6 +11,7 @@ use crate::error::MachineError;
 use crate::hart::{Activity, Hart, TIME_CYCLES_MAX};
 use crate::machine::Machine;
 use crate::output::AtomicFile;
+use crate::sections::Sections;
 use crate::statistics::Statistics;
 use crate::symbols::SymbolTable;
 use crate::transaction::Transactions;
@@ -22,7 +23,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"CONCORDS";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const HEADER_BYTES: usize = MAGIC.len() + 4;
 /// RAM is mostly text, code and zeroes; higher levels cost far more time than they save space.
 const COMPRESSION_LEVEL: i32 = 1;
@@ -54,6 +55,7 @@ struct State {
     transactions: Transactions,
     bus: BusState,
     statistics: Statistics,
+    sections: Sections,
     console: Console,
     symbols: Option<SymbolTable>,
     next_turns: Vec<u64>,
@@ -73,6 +75,7 @@ impl Machine {
             transactions: self.transactions.clone(),
             bus: self.bus.save(),
             statistics: self.statistics.clone(),
+            sections: self.sections.clone(),
             console: self.console.clone(),
             symbols: self.symbols.clone(),
             next_turns: self.next_turns.clone(),
@@ -146,6 +149,10 @@ impl Machine {
         machine.changed = state.changed;
         machine.harts = state.harts;
         machine.statistics = state.statistics;
+        machine.sections = state.sections;
+        if !machine.sections.restore(harts) {
+            return Err(content("its sections are impossible").into());
+        }
         machine.console = state.console;
         machine.symbols = state.symbols;
         machine.next_turns = state.next_turns;

@@ -2,6 +2,7 @@
 
 use crate::hart::{Hart, ModeCycles, Privilege};
 use crate::machine::Machine;
+use crate::sections::report::SectionProfile;
 use crate::trace::{Doing, Trace};
 use concord_abi::hint::Hint;
 use concord_htm::profile::Profile;
@@ -68,6 +69,8 @@ pub struct Region {
     pub transactions: Vec<concord_htm::statistics::Counters>,
     /// How they met.
     pub conflicts: Profile,
+    /// What critical sections cost.
+    pub sections: SectionProfile,
 }
 
 impl Statistics {
@@ -108,10 +111,8 @@ impl Statistics {
         }
     }
 
-    /// A lock hint of a hart, which is just past it.
-    pub(crate) fn lock(&mut self, hart: usize, hint: Hint, lock: u64, state: &Hart, trace: &mut Trace) {
-        let site = state.pc.wrapping_sub(4);
-        let now = state.cycle;
+    /// A hint of a hart that speaks of a lock and stands at `site`.
+    pub(crate) fn lock(&mut self, hart: usize, hint: Hint, (lock, site): (u64, u64), now: u64, trace: &mut Trace) {
         let mine = &mut self.hart_locks[hart];
         match hint {
             Hint::LockSpinBegin => mine.spinning = Some((lock, now)),
@@ -146,6 +147,7 @@ impl Machine {
         };
         self.memory.reset_counters();
         self.transactions.reset_statistics();
+        self.sections.reset(|hart| self.harts[hart].cycle);
         let statistics = &mut self.statistics;
         statistics.samples.clear();
         statistics.locks.clear();
@@ -205,6 +207,7 @@ impl Machine {
             locks: self.statistics.locks.clone(),
             transactions: self.transactions.counters().to_vec(),
             conflicts: self.transactions.profile().clone(),
+            sections: self.sections.profile(),
         }
     }
 }

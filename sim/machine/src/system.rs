@@ -88,6 +88,8 @@ impl Machine {
             }
             Kind::Hint => {
                 self.retire(hart, 4);
+                // In the timed gear hints take no time, so that what carries them is measured as if it did not.
+                self.harts[hart].cycle -= u64::from(TIMED);
                 let argument = self.harts[hart].x[op.rs1 as usize];
                 self.hint(hart, op.imm as u16, argument);
             }
@@ -121,6 +123,7 @@ impl Machine {
             }
             Stop::Wait { cycles } => {
                 self.account(hart);
+                self.sections.waits(hart, self.transactions.active_id(hart), cycles);
                 self.back_off(hart, cycles);
             }
         }

@@ -11,6 +11,7 @@ mod registers;
 use crate::hart::{Activity, Hart, Privilege};
 use crate::machine::Machine;
 use crate::planted::PlantedFault;
+use crate::sections::Rollback;
 use crate::trace::Doing;
 use concord_abi::htm::{Cause, XTRAP_PREVIOUS};
 use concord_htm::{Ended, Engine, Loss, Masks, Memory, Party, Popped, Request, WORD_SHIFT, Word, word_mask};
@@ -150,6 +151,13 @@ impl Machine {
     /// A transaction's words are back in memory; nothing made from them may stay.
     fn note_rollback(&mut self, loss: &Loss) {
         self.trace_attempt(loss.hart, loss.attempt_cycle, Some(loss.status));
+        self.sections.rolled_back(&Rollback {
+            hart: loss.hart,
+            id: loss.id,
+            cause: Cause::of_status(loss.status),
+            active: loss.active,
+            attempt_cycle: loss.attempt_cycle,
+        });
         for word in &loss.restored {
             self.memory.note_change(word << WORD_SHIFT);
         }
@@ -176,6 +184,9 @@ impl Machine {
             loss.restored.len() as u64 * costs.rollback_word_cycles + loss.overflowed_lines * costs.overflow_cycles;
         self.charge_transaction(hart, cycles);
         self.account(hart);
+        let lost_cycles = self.harts[hart].cycle.saturating_sub(loss.attempt_cycle);
+        let cause = Cause::of_status(loss.status);
+        self.sections.restarted(hart, loss.id, cause, lost_cycles, loss.backoff_cycles);
         let Some(checkpoint) = self.transactions.checkpoint(hart) else { return };
         let state = &mut self.harts[hart];
         checkpoint.put_back(state);
@@ -197,11 +208,14 @@ impl Machine {
         state.limit = 0;
     }
 
-    /// A restart of the hart's own making, between two instructions.
-    pub(crate) fn restart_own(&mut self, hart: usize, status: u64) {
+    /// A restart of the hart's own making, between two instructions. `place` is where the reason for it lies.
+    pub(crate) fn restart_own(&mut self, hart: usize, status: u64, place: u64) {
         let now = self.harts[hart].cycle;
         let mut words = Words(&self.memory.ram);
         if let Some(loss) = self.transactions.restart(hart, status, now, &mut words) {
+            if Cause::of_status(status) == Cause::NeedExclusive {
+                self.sections.needs_exclusive(hart, loss.id, place);
+            }
             self.note_rollback(&loss);
             self.restart(hart, &loss);
             self.take_interrupt(hart);
@@ -210,7 +224,7 @@ impl Machine {
 
     /// The hart was about to do what cannot be rolled back.
     pub(crate) fn cancel(&mut self, hart: usize) {
-        self.restart_own(hart, Cause::NeedExclusive.status(0));
+        self.restart_own(hart, Cause::NeedExclusive.status(0), self.harts[hart].pc);
     }
 
     /// A trap suspends the hart's active transaction.
@@ -220,16 +234,18 @@ impl Machine {
             return;
         }
         let now = self.harts[hart].cycle;
+        let id = self.transactions.active_id(hart);
         let (lines, loss) = self.transactions.trap(hart, now, &mut Words(&self.memory.ram));
         self.harts[hart].xtrap = XTRAP_PREVIOUS;
-        self.suspended(hart, &lines);
+        self.suspended(hart, id, &lines);
         if let Some(loss) = loss {
             self.note_rollback(&loss);
         }
     }
 
-    /// What follows from a suspension, by a trap or by xpush.
-    fn suspended(&mut self, hart: usize, lines: &[concord_htm::Line]) {
+    /// What follows from a suspension, by a trap or by xpush, of a transaction or, where the id is 0, of none.
+    fn suspended(&mut self, hart: usize, id: u64, lines: &[concord_htm::Line]) {
+        self.sections.suspended(hart, id, self.harts[hart].cycle);
         self.release_lines(hart, lines);
         self.drop_tainted_translations(hart);
         self.update_live();
@@ -248,10 +264,17 @@ impl Machine {
                 false
             }
             Popped::Resumed | Popped::Nothing => {
+                self.resumed(hart);
                 self.harts[hart].xtrap = 0;
                 true
             }
         })
+    }
+
+    /// What follows from a resumption.
+    fn resumed(&mut self, hart: usize) {
+        let (id, now) = (self.transactions.active_id(hart), self.harts[hart].cycle);
+        self.sections.resumed(hart, id, now);
     }
 
     /// A hart starts: its part of the extension is as after a reset.
@@ -264,8 +287,9 @@ impl Machine {
 
     /// What committed: the line table goes back to normal, and the costs are charged.
     fn committed(&mut self, hart: usize, ended: &Ended) {
-        if let Ended::Committed { lines, overflowed_lines, attempt_cycle, .. } = ended {
+        if let Ended::Committed { lines, overflowed_lines, attempt_cycle, id } = ended {
             self.trace_attempt(hart, *attempt_cycle, None);
+            self.sections.committed(hart, *id, self.harts[hart].cycle);
             let costs = self.configuration.costs();
             self.release_lines(hart, lines);
             self.harts[hart].translations_tainted = false;

@@ -223,7 +223,7 @@ impl Machine {
     }
 
     /// The program counter of the op that accesses memory, in the middle of a run: a run is a straight line of instructions.
-    pub(super) fn pc_in_run(&mut self, hart: usize) -> u64 {
+    pub(crate) fn pc_in_run(&mut self, hart: usize) -> u64 {
         let mut pc = self.harts[hart].pc;
         if self.run_progress == 0 {
             return pc;

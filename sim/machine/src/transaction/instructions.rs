@@ -68,20 +68,25 @@ impl Machine {
                 let operand = self.harts[hart].x[usize::from(op.rs1)];
                 let code = (operand >> concord_abi::htm::STATUS_CODE_SHIFT) as u8;
                 self.retired(hart);
-                self.restart_own(hart, Cause::of_restart(operand).status(code));
+                // Lock functions ask for restarts: their callers are what tells.
+                let place = self.harts[hart].x[1];
+                self.restart_own(hart, Cause::of_restart(operand).status(code), place);
                 Done::Restarted
             }
             Control::TransactionId => {
                 self.harts[hart].x[usize::from(op.rd)] = self.transactions.active_id(hart);
                 Done::Retired
             }
-            Control::Push => match self.transactions.push(hart, is_supervisor) {
-                Ok(lines) => {
-                    self.suspended(hart, &lines);
-                    Done::Retired
+            Control::Push => {
+                let id = self.transactions.active_id(hart);
+                match self.transactions.push(hart, is_supervisor) {
+                    Ok(lines) => {
+                        self.suspended(hart, id, &lines);
+                        Done::Retired
+                    }
+                    Err(_) => Done::Illegal,
                 }
-                Err(_) => Done::Illegal,
-            },
+            }
             Control::Pop => match self.transactions.pop(hart, is_supervisor, now) {
                 Ok(Popped::Restarted(loss)) => {
                     self.retired(hart);
@@ -92,6 +97,7 @@ impl Machine {
                 }
                 Ok(Popped::Resumed | Popped::Nothing) => {
                     self.update_live();
+                    self.resumed(hart);
                     Done::Retired
                 }
                 Err(_) => Done::Illegal,

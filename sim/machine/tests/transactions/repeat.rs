@@ -96,7 +96,7 @@ fn a_snapshot_starts_a_run_for_each_seed() {
         let whole = machine.digest().expect("the machine has a digest");
         assert_eq!(run(Changes::default()).0, whole, "guest {guest}");
         assert_eq!(seeded(1).0, whole, "guest {guest}: the seed that it has");
-        let others = [2, 3].map(|seed| seeded(seed));
+        let others = [2, 3].map(seeded);
         assert_ne!(others[0].1, others[1].1, "guest {guest}: misses take as long as the seed says");
         for (seed, (digest, cycles, mut resumed)) in [2, 3].into_iter().zip(others) {
             let again = seeded(seed);

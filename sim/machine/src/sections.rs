@@ -1,0 +1,416 @@
+//! What the guest's critical sections cost, by call site and by lock: what the hints of `sim/abi/src/hint.rs` from
+//! `LOCK_SPIN_BEGIN` on say, joined with what becomes of the transactions around them.
+//!
+//! A section belongs to the innermost transaction that is active when it begins. It counts when that commits, with the spins that
+//! ended in it, and is forgotten when it restarts: then the cycles are those of the restart, which belongs to the call site of
+//! the outermost section. A handler above a suspended transaction has transactions and sections of its own, and the cycles between
+//! a suspension and the resumption are not the suspended transaction's. So no cycle counts twice.
+//!
+//! Nothing here has an effect on the run. Everything is bounded: call sites, locks, and what one hart can have open.
+
+mod locks;
+pub mod report;
+mod saved;
+mod site;
+#[cfg(test)]
+mod tests;
+mod transactions;
+
+use concord_abi::hint::{Hint, SectionKind};
+use concord_htm::AddressHasher;
+use locks::LockTable;
+use serde::{Deserialize, Serialize};
+use site::{Restarts, Site};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+pub(crate) use transactions::Rollback;
+use transactions::{Followed, Live};
+
+/// Sections that a hart can have open outside transactions, and spins; a guest that only ever begins must not fill the host's
+/// memory.
+const OPEN_MAX: usize = 64;
+/// Sections of one transaction that are counted.
+const TRANSACTION_SECTIONS_MAX: usize = 1 << 16;
+/// Spins without a lock, and restarts, that wait for the section that they belong to.
+const WAITING_MAX: usize = 8;
+/// Call sites that are told apart. A kernel has some hundreds.
+const SITES_MAX: usize = 1 << 12;
+/// Locks with open sections are counted by this many low bits of their hash, so that most entries need not ask every hart.
+const OPEN_HASH_BITS: u32 = 12;
+
+/// What waiting for a lock cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SpinCost {
+    cycles: u64,
+    test_loops: u64,
+    test_and_set_loops: u64,
+}
+
+impl SpinCost {
+    fn add(&mut self, other: &SpinCost) {
+        self.cycles += other.cycles;
+        self.test_loops += other.test_loops;
+        self.test_and_set_loops += other.test_and_set_loops;
+    }
+}
+
+/// A spin that goes on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Spin {
+    lock: u64,
+    since: u64,
+    /// What its hart had booked by then: what handlers book meanwhile is not its own.
+    booked_before: u64,
+    cost: SpinCost,
+}
+
+/// A section that goes on, or one that ended in a transaction that goes on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Section {
+    lock: u64,
+    /// Its place among the sites.
+    site: u32,
+    /// When it began; how long it was once it has ended.
+    cycles: u64,
+    is_open: bool,
+    is_transactional: bool,
+    /// Harts that were in sections of the lock when it began.
+    others: u8,
+    /// What waiting for it cost, where it had to wait.
+    spin: Option<SpinCost>,
+}
+
+/// What one hart does, outside transactions and in them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct HartSections {
+    open: Vec<Section>,
+    spins: Vec<Spin>,
+    /// Spins that ended without the lock.
+    abandoned: Vec<(u64, SpinCost)>,
+    /// Transactions with something to count that run here, or were suspended here, the innermost last.
+    transactions: Vec<Live>,
+    /// Restarts that no section has followed yet.
+    restarts: Vec<Followed>,
+    /// Restarts of transactions that ended before any section of theirs was seen.
+    owed: Option<Box<Restarts>>,
+    /// Spin and restart cycles that this hart has booked.
+    booked_cycles: u64,
+}
+
+/// A spin that ended with the lock, for the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spun {
+    pub lock: u64,
+    pub since: u64,
+}
+
+/// A hint about a lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LockHint {
+    pub hart: usize,
+    pub code: u16,
+    /// Virtual address.
+    pub lock: u64,
+    /// The register `ra`.
+    pub call_site: u64,
+    pub now: u64,
+    /// The id of the hart's active transaction, or 0.
+    pub transaction: u64,
+}
+
+/// The accounts of a run, from its beginning or from the last begin of the region of interest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Sections {
+    sites: Vec<Site>,
+    /// The place of each site in `sites`; only looked up.
+    #[serde(skip)]
+    places: HashMap<SiteKey, u32, BuildHasherDefault<AddressHasher>>,
+    locks: LockTable,
+    harts: Vec<HartSections>,
+    /// Open sections by the hash of their lock.
+    #[serde(skip)]
+    open_by_hash: Vec<u32>,
+    /// Transactions that ended, for the room that they have.
+    #[serde(skip)]
+    spare: Vec<Live>,
+}
+
+/// A call site, for one kind of lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SiteKey(u64, SectionKind);
+
+impl Hash for SiteKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Code is aligned, so that kinds fall between addresses.
+        state.write_u64(self.0.rotate_left(3) ^ self.1 as u64);
+    }
+}
+
+fn hash(lock: u64) -> usize {
+    (lock.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - OPEN_HASH_BITS)) as usize
+}
+
+impl Sections {
+    pub fn new(harts: usize) -> Sections {
+        let mut sections = Sections {
+            // What is beyond SITES_MAX counts at these, which have no address.
+            sites: SectionKind::ALL.iter().map(|(kind, _)| Site::new(0, *kind)).collect(),
+            places: HashMap::default(),
+            locks: LockTable::default(),
+            harts: vec![HartSections::default(); harts],
+            open_by_hash: Vec::new(),
+            spare: Vec::new(),
+        };
+        sections.index();
+        sections
+    }
+
+    /// Makes anew what is not saved.
+    fn index(&mut self) {
+        self.places = (0..).zip(&self.sites).map(|(place, site)| (SiteKey(site.address, site.kind), place)).collect();
+        self.open_by_hash = vec![0; 1 << OPEN_HASH_BITS];
+        for lock in self.harts.iter().flat_map(HartSections::open_locks) {
+            self.open_by_hash[hash(lock)] += 1;
+        }
+    }
+
+    /// Counts from zero. What is open goes on, and counts from its hart's clock on.
+    pub fn reset(&mut self, cycle: impl Fn(usize) -> u64) {
+        self.sites.iter_mut().for_each(Site::reset);
+        self.locks = LockTable::default();
+        for (index, hart) in self.harts.iter_mut().enumerate() {
+            hart.restart_clocks(cycle(index));
+        }
+    }
+
+    /// A hint that speaks of a lock. Returns the spin that it ended with the lock.
+    #[inline]
+    pub fn hint(&mut self, hint: &LockHint) -> Option<Spun> {
+        match Hint::from_code(hint.code)? {
+            Hint::SectionEnd => self.end(hint),
+            known if known.begins_section() => return self.begin(hint, known == Hint::SectionTransactional),
+            Hint::LockSpinBegin => self.spin(hint),
+            Hint::LockTest => self.waited(hint, |cost| cost.test_loops += 1),
+            Hint::LockTestAndSet => self.waited(hint, |cost| cost.test_and_set_loops += 1),
+            Hint::LockSpinAbandoned => self.abandon(hint),
+            // A program without sections has got its lock, and `locks` knows what that cost.
+            Hint::LockAcquired => self.spins(hint).retain(|spin| spin.lock != hint.lock),
+            _ => {}
+        }
+        None
+    }
+
+    /// The open spins of a hart, as those of its transaction where one is active.
+    fn spins(&mut self, hint: &LockHint) -> &mut Vec<Spin> {
+        match hint.transaction {
+            0 => &mut self.harts[hint.hart].spins,
+            id => &mut self.live(hint.hart, id).spins,
+        }
+    }
+
+    fn spin(&mut self, hint: &LockHint) {
+        let booked_before = self.harts[hint.hart].booked_cycles;
+        let spins = self.spins(hint);
+        if spins.iter().any(|spin| spin.lock == hint.lock) {
+            return;
+        }
+        if spins.len() == OPEN_MAX {
+            spins.remove(0);
+        }
+        spins.push(Spin { lock: hint.lock, since: hint.now, booked_before, cost: SpinCost::default() });
+    }
+
+    fn waited(&mut self, hint: &LockHint, count: impl FnOnce(&mut SpinCost)) {
+        let spin = match hint.transaction {
+            0 => self.harts[hint.hart].spins.last_mut(),
+            id => self.find_live(hint.hart, id).and_then(|live| live.spins.last_mut()),
+        };
+        if let Some(spin) = spin {
+            count(&mut spin.cost);
+        }
+    }
+
+    /// Ends the spin on a lock, and whatever was begun above it and never ended.
+    fn end_spin(&mut self, hint: &LockHint) -> Option<(Spin, SpinCost)> {
+        let booked_cycles = self.harts[hint.hart].booked_cycles;
+        let spins = match hint.transaction {
+            0 => &mut self.harts[hint.hart].spins,
+            id => &mut self.find_live(hint.hart, id)?.spins,
+        };
+        let place = spins.iter().rposition(|spin| spin.lock == hint.lock)?;
+        spins.truncate(place + 1);
+        let spin = spins.pop()?;
+        let booked_meanwhile = booked_cycles.saturating_sub(spin.booked_before);
+        let cycles = hint.now.saturating_sub(spin.since).saturating_sub(booked_meanwhile);
+        let cost = SpinCost { cycles, ..spin.cost };
+        Some((spin, cost))
+    }
+
+    fn abandon(&mut self, hint: &LockHint) {
+        let Some((_, cost)) = self.end_spin(hint) else { return };
+        match hint.transaction {
+            0 => {
+                self.harts[hint.hart].booked_cycles += cost.cycles;
+                self.leave_spin(hint.hart, hint.lock, cost);
+            }
+            id => {
+                let abandoned = &mut self.live(hint.hart, id).abandoned;
+                if abandoned.len() < TRANSACTION_SECTIONS_MAX {
+                    abandoned.push((hint.lock, cost));
+                }
+            }
+        }
+    }
+
+    /// A spin ended without the lock. The hart's next section of the lock takes it over; one that no section takes over in time
+    /// belongs to no call site.
+    fn leave_spin(&mut self, hart: usize, lock: u64, cost: SpinCost) {
+        let abandoned = &mut self.harts[hart].abandoned;
+        match abandoned.iter_mut().find(|(of, _)| *of == lock) {
+            Some((_, sum)) => sum.add(&cost),
+            None => abandoned.push((lock, cost)),
+        }
+        if abandoned.len() > WAITING_MAX {
+            let (lock, cost) = abandoned.remove(0);
+            self.sites[SectionKind::Spin as usize].add_spin(&cost);
+            self.locks.of(lock).spin_cycles += cost.cycles;
+        }
+    }
+
+    fn begin(&mut self, hint: &LockHint, is_transactional: bool) -> Option<Spun> {
+        let kind = SectionKind::of_code(hint.code)?;
+        let site = self.place(hint.call_site, kind);
+        let ended = self.end_spin(hint);
+        let (spun, mut spin) = match ended {
+            Some((spin, cost)) => (Some(Spun { lock: spin.lock, since: spin.since }), Some(cost)),
+            None => (None, None),
+        };
+        let abandoned = match hint.transaction {
+            0 => &mut self.harts[hint.hart].abandoned,
+            id => &mut self.live(hint.hart, id).abandoned,
+        };
+        let booked_now = spin.map_or(0, |cost| cost.cycles);
+        while let Some(place) = abandoned.iter().position(|(lock, _)| *lock == hint.lock) {
+            spin.get_or_insert_default().add(&abandoned.remove(place).1);
+        }
+        let others = self.others(hint.hart, hint.lock);
+        let section =
+            Section { lock: hint.lock, site, cycles: hint.now, is_open: true, is_transactional, others, spin };
+        match hint.transaction {
+            0 => {
+                self.harts[hint.hart].booked_cycles += booked_now;
+                self.begin_outside(hint.hart, section);
+            }
+            id => self.begin_inside(hint.hart, id, section),
+        }
+        spun
+    }
+
+    fn begin_outside(&mut self, hart: usize, section: Section) {
+        self.follow_restart(hart, section.site, section.lock);
+        if !section.is_transactional {
+            self.count_begin(&section);
+        }
+        self.open_by_hash[hash(section.lock)] += 1;
+        let open = &mut self.harts[hart].open;
+        open.push(section);
+        if open.len() > OPEN_MAX {
+            let oldest = open.remove(0);
+            self.open_by_hash[hash(oldest.lock)] -= 1;
+        }
+    }
+
+    /// A section counts, but for how long it was.
+    fn count_begin(&mut self, section: &Section) {
+        self.sites[section.site as usize].count(section);
+        let totals = self.locks.of(section.lock);
+        match section.is_transactional {
+            true => totals.transactional += 1,
+            false => totals.locked += 1,
+        }
+        totals.spin_cycles += section.spin.map_or(0, |cost| cost.cycles);
+        totals.concurrency_max = totals.concurrency_max.max(section.others + 1);
+    }
+
+    fn count_end(&mut self, section: &Section) {
+        let totals = &mut self.sites[section.site as usize].totals;
+        match section.is_transactional {
+            true => totals.transactional_cycles += section.cycles,
+            false => totals.hold_cycles += section.cycles,
+        }
+    }
+
+    fn end(&mut self, hint: &LockHint) {
+        if self.open_by_hash[hash(hint.lock)] == 0 {
+            return;
+        }
+        if hint.transaction != 0
+            && let Some(live) = self.find_live(hint.hart, hint.transaction)
+            && let Some(section) = live.sections.iter_mut().rfind(|open| open.is_open && open.lock == hint.lock)
+        {
+            section.is_open = false;
+            section.cycles = hint.now.saturating_sub(section.cycles);
+            live.depth -= 1;
+            self.open_by_hash[hash(hint.lock)] -= 1;
+            return;
+        }
+        // A lock may be released on another hart than took it: the run queue's, across a switch.
+        let harts = self.harts.len();
+        for hart in [hint.hart].into_iter().chain((0..harts).filter(|hart| *hart != hint.hart)) {
+            let open = &mut self.harts[hart].open;
+            let Some(place) = open.iter().rposition(|section| section.lock == hint.lock) else { continue };
+            let mut section = open.remove(place);
+            section.cycles = hint.now.saturating_sub(section.cycles);
+            self.open_by_hash[hash(hint.lock)] -= 1;
+            if section.is_transactional {
+                self.count_begin(&section);
+            }
+            return self.count_end(&section);
+        }
+    }
+
+    /// How many other harts are in sections of a lock.
+    #[inline]
+    fn others(&self, hart: usize, lock: u64) -> u8 {
+        if self.open_by_hash[hash(lock)] == 0 {
+            return 0;
+        }
+        let others = self.harts.iter().enumerate().filter(|(other, _)| *other != hart);
+        others.filter(|(_, state)| state.open_locks().any(|open| open == lock)).count() as u8
+    }
+
+    /// The place of a call site.
+    #[inline]
+    fn place(&mut self, address: u64, kind: SectionKind) -> u32 {
+        let key = SiteKey(address, kind);
+        if let Some(place) = self.places.get(&key) {
+            return *place;
+        }
+        if self.sites.len() == SITES_MAX {
+            return kind as u32;
+        }
+        let place = self.sites.len() as u32;
+        self.sites.push(Site::new(address, kind));
+        self.places.insert(key, place);
+        place
+    }
+}
+
+impl HartSections {
+    /// The locks of its sections that are open.
+    fn open_locks(&self) -> impl Iterator<Item = u64> {
+        let inside = self.transactions.iter().flat_map(|live| &live.sections);
+        self.open.iter().chain(inside).filter(|section| section.is_open).map(|section| section.lock)
+    }
+
+    /// What is open began at `cycle`, unless it did so later.
+    fn restart_clocks(&mut self, cycle: u64) {
+        let Self { open, spins, transactions, abandoned, restarts, owed, .. } = self;
+        abandoned.clear();
+        restarts.clear();
+        *owed = None;
+        open.iter_mut().for_each(|section| section.cycles = section.cycles.max(cycle));
+        spins.iter_mut().for_each(|spin| spin.since = spin.since.max(cycle));
+        transactions.iter_mut().for_each(|live| live.restart_clocks(cycle));
+    }
+}

@@ -1,0 +1,189 @@
+//! Sections as the result document has them.
+
+use super::Sections;
+use super::locks::LockTotals;
+use super::site::{Site, Totals};
+use crate::result::{cause_name, name};
+use crate::symbols::SymbolTable;
+use concord_abi::hint::SectionKind;
+use concord_abi::htm::Cause;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Locks that the document names.
+const LOCKS_MAX: usize = 200;
+/// Places that force exclusivity that it names for one call site.
+const EXCLUSIVE_FUNCTIONS_MAX: usize = 10;
+
+/// The accounts of the region of interest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SectionProfile {
+    sites: Vec<Site>,
+    locks: Vec<(u64, LockTotals)>,
+}
+
+/// What sections cost. Maps by cause have the causes that there were.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SectionTotals {
+    /// Sections that had their lock.
+    pub locked: u64,
+    /// Sections that began with a spin.
+    pub contended: u64,
+    /// Cycles of spins that led to sections that count.
+    pub spin_cycles: u64,
+    /// Turns of loops that only read.
+    pub test_loops: u64,
+    /// Atomic attempts after the first.
+    pub test_and_set_loops: u64,
+    /// Cycles that locks were held.
+    pub hold_cycles: u64,
+    /// Sections that committed as transactions.
+    pub transactional: u64,
+    /// Cycles of these from their begins to their ends.
+    pub transactional_cycles: u64,
+    /// Cycles in which transactions that then committed waited for others, where the contention manager lets them; of the
+    /// outermost sections alone.
+    pub wait_cycles: u64,
+    /// Restarts of transactions of which it was the outermost section, by cause.
+    pub restarts: BTreeMap<String, u64>,
+    /// What they cost: the attempts that were lost, without the time in which they were suspended but with that in which they
+    /// waited, and the back-off.
+    pub restart_cycles: BTreeMap<String, u64>,
+    /// Restarts, by cause, after which the hart's next section of the call site had the lock.
+    pub exclusive_after: BTreeMap<String, u64>,
+    /// Restarts that asked for exclusivity, by the number of sections that were open: one, two, and so on.
+    pub io_restarts_by_depth: Vec<u64>,
+    /// The most harts that were in sections of one lock at once, one of them beginning its section here.
+    pub concurrency_max: usize,
+    /// Sections by the number of other harts that they found in sections of the same lock: none, one, and so on.
+    pub concurrency: Vec<u64>,
+}
+
+/// The sections that begin at one call site.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SectionResult {
+    /// Where the lock function returns to; `[others]` for all call sites beyond those that are told apart.
+    pub site: String,
+    /// `spin`, `raw`, `read`, `write` or `seqlock`.
+    pub kind: String,
+    /// Number of different locks, up to 256.
+    pub locks: usize,
+    /// The lock, where it is always the same and has a symbol.
+    pub lock: Option<String>,
+    #[serde(flatten)]
+    pub totals: SectionTotals,
+    /// Restarts that asked for exclusivity, by the function that forced it: the ten with the most.
+    pub io_restarts_at: BTreeMap<String, u64>,
+}
+
+/// All sections of one lock.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SectionLockResult {
+    /// Address, with the symbol where there is one.
+    pub lock: String,
+    #[serde(flatten)]
+    pub totals: LockTotals,
+}
+
+impl Sections {
+    /// What was counted.
+    pub fn profile(&self) -> SectionProfile {
+        SectionProfile {
+            sites: self.sites.iter().filter(|site| site.is_used()).cloned().collect(),
+            locks: self.locks.costliest(LOCKS_MAX),
+        }
+    }
+}
+
+impl SectionProfile {
+    /// The call sites, the costliest first.
+    pub fn sections(&self, symbols: Option<&SymbolTable>) -> Vec<SectionResult> {
+        let mut sites: Vec<&Site> = self.sites.iter().collect();
+        sites.sort_by_key(|site| {
+            let totals = &site.totals;
+            let count = totals.locked + totals.transactional;
+            (Reverse(totals.cost_cycles()), Reverse(count), site.address, site.kind)
+        });
+        sites.into_iter().map(|site| section(symbols, site)).collect()
+    }
+
+    /// The sums by kind.
+    pub fn totals(&self) -> BTreeMap<String, SectionTotals> {
+        let mut sums = BTreeMap::<String, Totals>::new();
+        for site in &self.sites {
+            sums.entry(kind_name(site.kind)).or_default().add(&site.totals);
+        }
+        sums.into_iter().map(|(kind, sum)| (kind, totals(&sum))).collect()
+    }
+
+    /// The costliest locks.
+    pub fn locks(&self, symbols: Option<&SymbolTable>) -> Vec<SectionLockResult> {
+        let result = |(lock, totals): &(u64, LockTotals)| SectionLockResult {
+            lock: name(symbols.and_then(|symbols| symbols.lookup_data(*lock)), *lock),
+            totals: *totals,
+        };
+        self.locks.iter().map(result).collect()
+    }
+}
+
+fn section(symbols: Option<&SymbolTable>, site: &Site) -> SectionResult {
+    let only = match site.locks.as_slice() {
+        [only] => symbols.and_then(|symbols| symbols.lookup_data(*only)).map(|found| name(Some(found), *only)),
+        _ => None,
+    };
+    SectionResult {
+        site: match site.address {
+            0 => "[others]".to_owned(),
+            address => name(symbols.and_then(|symbols| symbols.lookup(address)), address),
+        },
+        kind: kind_name(site.kind),
+        locks: site.locks.len(),
+        lock: only,
+        totals: totals(&site.totals),
+        io_restarts_at: exclusive_functions(symbols, &site.totals.restarts.exclusive_at),
+    }
+}
+
+fn totals(totals: &Totals) -> SectionTotals {
+    SectionTotals {
+        locked: totals.locked,
+        contended: totals.contended,
+        spin_cycles: totals.spin.cycles,
+        test_loops: totals.spin.test_loops,
+        test_and_set_loops: totals.spin.test_and_set_loops,
+        hold_cycles: totals.hold_cycles,
+        transactional: totals.transactional,
+        transactional_cycles: totals.transactional_cycles,
+        wait_cycles: totals.wait_cycles,
+        restarts: by_cause(&totals.restarts.counts),
+        restart_cycles: by_cause(&totals.restarts.cycles),
+        exclusive_after: by_cause(&totals.exclusive_after),
+        io_restarts_by_depth: totals.restarts.exclusive_by_depth.clone(),
+        concurrency_max: totals.concurrency.len(),
+        concurrency: totals.concurrency.clone(),
+    }
+}
+
+fn by_cause(numbers: &[u64; 8]) -> BTreeMap<String, u64> {
+    let number = |(cause, _): &(Cause, &str)| (cause_name(*cause), numbers[*cause as usize]);
+    Cause::RESTARTS.iter().map(number).filter(|(_, number)| *number != 0).collect()
+}
+
+fn exclusive_functions(symbols: Option<&SymbolTable>, places: &BTreeMap<u64, u64>) -> BTreeMap<String, u64> {
+    let mut functions = BTreeMap::<String, u64>::new();
+    for (place, count) in places {
+        let function = symbols.and_then(|symbols| symbols.lookup(*place)).map(|(function, _)| (function, 0));
+        *functions.entry(name(function, *place)).or_default() += count;
+    }
+    let mut functions: Vec<(String, u64)> = functions.into_iter().collect();
+    // Stable, so that the name decides between equals.
+    functions.sort_by_key(|(_, count)| Reverse(*count));
+    functions.into_iter().take(EXCLUSIVE_FUNCTIONS_MAX).collect()
+}
+
+/// A kind as results have it.
+fn kind_name(kind: SectionKind) -> String {
+    let named = SectionKind::ALL.iter().find(|(known, _)| *known == kind);
+    named.map_or_else(String::new, |(_, name)| name.to_lowercase())
+}

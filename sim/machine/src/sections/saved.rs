@@ -1,0 +1,48 @@
+//! Sections that come from a snapshot: what must hold.
+
+use super::{Section, Sections};
+
+/// No run counts this far, and sums of numbers below it do not overflow.
+pub(super) const COUNT_MAX: u64 = 1 << 56;
+
+impl Sections {
+    /// Takes over what was read from a file, for so many harts; false where it cannot be.
+    pub fn restore(&mut self, harts: usize) -> bool {
+        let sites = self.sites.len();
+        let section_fits = |section: &Section| {
+            (section.site as usize) < sites
+                && section.cycles < 1 << 63
+                && usize::from(section.others) < harts
+                && section.spin.is_none_or(|cost| cost.is_possible())
+        };
+        let kinds = Sections::new(0).sites;
+        let is_possible = self.harts.len() == harts
+            && sites <= super::SITES_MAX
+            && self.sites.iter().zip(&kinds).filter(|(site, kind)| site.kind == kind.kind).count() == kinds.len()
+            && self.sites.iter().all(|site| site.totals.is_possible())
+            && self.locks.all().all(|totals| {
+                let numbers = [totals.locked, totals.transactional, totals.spin_cycles, totals.restart_cycles];
+                numbers.iter().all(|count| *count < COUNT_MAX)
+            })
+            && self.harts.iter().all(|hart| {
+                let spins = hart.spins.iter().chain(hart.transactions.iter().flat_map(|live| &live.spins));
+                let abandoned = hart.abandoned.iter().chain(hart.transactions.iter().flat_map(|live| &live.abandoned));
+                hart.open.iter().all(|section| section.is_open && section_fits(section))
+                    && spins.into_iter().all(|spin| spin.cost.is_possible())
+                    && abandoned.into_iter().all(|(_, cost)| cost.is_possible())
+                    && hart.owed.as_ref().is_none_or(|owed| owed.is_possible())
+                    && hart.booked_cycles < COUNT_MAX
+                    && hart.transactions_are_possible(&section_fits, sites)
+            });
+        if is_possible {
+            self.index();
+        }
+        is_possible
+    }
+}
+
+impl super::SpinCost {
+    fn is_possible(&self) -> bool {
+        [self.cycles, self.test_loops, self.test_and_set_loops].iter().all(|count| *count < COUNT_MAX)
+    }
+}
