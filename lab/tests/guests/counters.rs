@@ -6,8 +6,8 @@ use concord_machine::Gear;
 /// What a stall can add to a hart that is already a quantum ahead: a few misses of one instruction.
 const STALL_CYCLES_MAX: u64 = 2_000;
 
-fn files(words: &str) -> Run {
-    boot(ours(&format!("concord.run=files concord.size=2 {words}"), 8, Gear::Functional)).healthy()
+fn files(gear: &str) -> Run {
+    boot(ours(&format!("concord.run=files concord.size=2 concord.gear={gear}"), 8, Gear::Functional)).healthy()
 }
 
 /// A hart is at most a quantum and a stall behind the furthest one, both where the region begins and where it ends.
@@ -42,7 +42,7 @@ fn cycles_add_up(run: &Run, quantum_cycles: u64) {
 
 #[test]
 fn the_timed_gear_counts_misses_and_stalls() {
-    let run = files("concord.gear=timed");
+    let run = files("timed");
     cycles_add_up(&run, run.document.configuration.board.order.quantum_cycles);
     for hart in &run.document.harts {
         let counters = &hart.counters;
@@ -58,7 +58,7 @@ fn the_timed_gear_counts_misses_and_stalls() {
 
 #[test]
 fn the_functional_gear_has_no_caches() {
-    let run = files("");
+    let run = files("functional");
     cycles_add_up(&run, run.document.configuration.board.order.functional_quantum_cycles);
     for hart in &run.document.harts {
         let counters = &hart.counters;
