@@ -78,7 +78,7 @@ pub enum Error {
     #[error("package {package} is not installed; `concord doctor` says how to install it")]
     MissingInput {
         /// The package.
-        package: &'static str,
+        package: String,
     },
     /// A recipe or configuration asks for something that the tools did not deliver.
     #[error("guest {guest}: {what}")]

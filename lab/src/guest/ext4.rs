@@ -4,10 +4,10 @@
 //! in use stops it. So the inodes get their owner and times from debugfs afterwards.
 
 use super::error::Error;
+use super::files::tree;
 use super::process::{Runner, system_path, tool};
 use std::fmt::Write;
 use std::fs;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,12 +15,20 @@ use std::process::Command;
 const TIME_SECONDS: u64 = 1_767_225_600;
 /// The identity of every image, and the seed of its directories' hashes.
 const IDENTITY: &str = "c0c0c0de-0000-4000-8000-636f6e636f72";
-const CONFIGURATION: &str = include_str!("../../../workloads/linux/mke2fs.conf");
+/// The features of every image.
+pub const CONFIGURATION: &str = include_str!("../../../workloads/linux/mke2fs.conf");
 const BLOCK_BYTES: u64 = 4096;
 
 /// Writes the files below `root` into a fresh ext4 image at `image`, with `free_bytes` of room beside them, and checks it.
-/// All files belong to the superuser. `work` is a folder for intermediate files.
-pub fn make(runner: &Runner, root: &Path, image: &Path, free_bytes: u64, work: &Path) -> Result<(), Error> {
+/// All files belong to the superuser. `label` is the volume's (16 bytes at most), `work` a folder for intermediate files.
+pub fn make(
+    runner: &Runner,
+    root: &Path,
+    image: &Path,
+    label: &str,
+    free_bytes: u64,
+    work: &Path,
+) -> Result<(), Error> {
     let paths = tree(root)?;
     let mut used_bytes = 0;
     for path in &paths {
@@ -34,7 +42,7 @@ pub fn make(runner: &Runner, root: &Path, image: &Path, free_bytes: u64, work: &
     let configuration = work.join("mke2fs.conf");
     fs::write(&configuration, CONFIGURATION).map_err(Error::file("write", &configuration))?;
     let mut make = ext4_tool("mke2fs", work);
-    make.args(["-q", "-F", "-t", "ext4", "-L", "concord", "-U", IDENTITY]);
+    make.args(["-q", "-F", "-t", "ext4", "-L", label, "-U", IDENTITY]);
     make.arg("-E").arg(format!("root_owner=0:0,hash_seed={IDENTITY},lazy_itable_init=0,lazy_journal_init=0"));
     make.arg("-d").arg(root).arg(image).arg(format!("{size_kibibytes}k"));
     runner.run(&mut make, "make the file system")?;
@@ -56,26 +64,6 @@ fn ext4_tool(program: &str, work: &Path) -> Command {
         .env("E2FSPROGS_FAKE_TIME", TIME_SECONDS.to_string())
         .env("SOURCE_DATE_EPOCH", TIME_SECONDS.to_string());
     command
-}
-
-/// Everything below `root`, `root` itself first, sorted. Device nodes and sockets are an error: a build has no business with them.
-pub fn tree(root: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut paths = vec![root.to_owned()];
-    let mut next = 0;
-    while let Some(path) = paths.get(next).cloned() {
-        next += 1;
-        let kind = fs::symlink_metadata(&path).map_err(Error::file("read", &path))?.file_type();
-        if kind.is_dir() {
-            for entry in fs::read_dir(&path).map_err(Error::file("read", &path))? {
-                paths.push(entry.map_err(Error::file("read", &path))?.path());
-            }
-        } else if kind.is_block_device() || kind.is_char_device() || kind.is_fifo() || kind.is_socket() {
-            let source = std::io::Error::other("it is neither file, folder nor symbolic link");
-            return Err(Error::File { action: "take", path, source });
-        }
-    }
-    paths.sort();
-    Ok(paths)
 }
 
 /// The debugfs commands that make every inode belong to the superuser and to one moment.
@@ -122,7 +110,7 @@ mod tests {
             fs::create_dir(&work).unwrap();
             populate(&work.join("root"));
             let image = work.join("image");
-            make(&runner, &work.join("root"), &image, 1 << 20, &work).unwrap();
+            make(&runner, &work.join("root"), &image, "test", 1 << 20, &work).unwrap();
             blake3::hash(&fs::read(image).unwrap())
         };
         let first = digest("first");
@@ -141,7 +129,7 @@ mod tests {
         let root = folder.path().join("root");
         fs::create_dir(&root).unwrap();
         fs::write(root.join("a\"b"), b"").unwrap();
-        let error = make(&runner, &root, &folder.path().join("image"), 1 << 20, folder.path()).unwrap_err();
+        let error = make(&runner, &root, &folder.path().join("image"), "test", 1 << 20, folder.path()).unwrap_err();
         assert!(error.to_string().contains("a\"b: its name cannot be given to debugfs"), "{error}");
     }
 }

@@ -136,12 +136,15 @@ fn remove_links(modules: &Path, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn package_version(runner: &Runner, package: &'static str) -> Result<String, Error> {
+pub(super) fn package_version(runner: &Runner, package: &str) -> Result<String, Error> {
     let mut query = tool("dpkg-query");
     query.args(["--show", "--showformat=${db:Status-Status} ${Version}", package]);
     match runner.output(&mut query, "ask for a package's version") {
-        Ok(answer) => answer.strip_prefix("installed ").map(str::to_owned).ok_or(Error::MissingInput { package }),
-        Err(Error::Command { .. }) => Err(Error::MissingInput { package }),
+        Ok(answer) => answer
+            .strip_prefix("installed ")
+            .map(str::to_owned)
+            .ok_or(Error::MissingInput { package: package.to_owned() }),
+        Err(Error::Command { .. }) => Err(Error::MissingInput { package: package.to_owned() }),
         Err(error) => Err(error),
     }
 }

@@ -10,8 +10,11 @@ mod digest;
 mod elf;
 mod error;
 mod ext4;
+mod files;
 mod kernel;
+mod module_disk;
 mod modules;
+mod own_files;
 mod process;
 pub mod progress;
 mod rootfs;
@@ -58,6 +61,12 @@ impl Kitchen<'_> {
     fn step(&self, text: &str) {
         self.runner.progress().step(text);
     }
+
+    /// The built guest of another recipe, one that this recipe [needs](Recipe::needs).
+    fn guest(&self, recipe: &dyn Recipe) -> Result<Guest, Error> {
+        let digest = recipe.inputs(self)?.digest();
+        self.cache.find(recipe.name(), &digest)?.ok_or(Error::NotBuilt { name: recipe.name() })
+    }
 }
 
 /// The files of a guest: their roles, and their paths relative to the guest's folder.
@@ -69,13 +78,18 @@ trait Recipe: Sync {
     fn description(&self) -> &'static str;
     /// The number of times [`Recipe::cook`] calls [`Kitchen::step`].
     fn steps_count(&self) -> usize;
+    /// The guest that this one is made of, which is built first.
+    fn needs(&self) -> Option<&'static dyn Recipe> {
+        None
+    }
     /// Everything that decides what the guest will be.
     fn inputs(&self, kitchen: &Kitchen) -> Result<Inputs, Error>;
     /// Makes the guest in `staging.out()`.
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error>;
 }
 
-const RECIPES: [&dyn Recipe; 3] = [&kernel::Kernel, &stock::Stock, &rootfs::Rootfs];
+const RECIPES: [&dyn Recipe; 5] =
+    [&kernel::Kernel, &stock::Stock, &module_disk::ModuleDisk, &rootfs::ROOTFS, &rootfs::BENCHMARKS_ROOTFS];
 
 /// How guests are to be built.
 #[derive(Clone, Debug)]
@@ -133,27 +147,38 @@ pub fn build(names: &[String], options: &Options, progress: &dyn Progress) -> Re
     let mut index = if options.refresh { Index::Newest } else { Index::WhenMissing };
     let mut guests = Vec::new();
     for recipe in wanted {
-        let started = Instant::now();
-        let name = recipe.name();
-        let runner = Runner::new(log_path(&cache, name)?, progress)?;
-        let kitchen = Kitchen { cache: &cache, runner: &runner, index, jobs: options.jobs.max(1) };
-        let inputs = recipe.inputs(&kitchen)?;
-        // One fetch serves every guest of this call, and between digest and download the index must not change.
-        index = Index::WhenMissing;
-        let kitchen = Kitchen { index, ..kitchen };
-        if let Some(guest) = cache.find(name, &inputs.digest())? {
-            progress.finish(name, &guest.directory, None);
-            guests.push(guest);
-            continue;
+        for step in recipe.needs().into_iter().chain([recipe]) {
+            let runner = Runner::new(log_path(&cache, step.name())?, progress)?;
+            let kitchen = Kitchen { cache: &cache, runner: &runner, index, jobs: options.jobs.max(1) };
+            let guest = build_one(step, kitchen)?;
+            // One fetch serves every guest of this call.
+            index = Index::WhenMissing;
+            if step.name() == recipe.name() {
+                guests.push(guest);
+            }
         }
-        progress.begin(name, recipe.steps_count());
-        let staging = cache.stage(name)?;
-        let artifacts = recipe.cook(&kitchen, &staging)?;
-        let guest = staging.complete(&cache, name, &inputs, &artifacts)?;
-        progress.finish(name, &guest.directory, Some(started.elapsed().as_secs_f64()));
-        guests.push(guest);
     }
     Ok(guests)
+}
+
+/// Takes a guest from the cache, or makes it when it is not there.
+fn build_one(recipe: &dyn Recipe, kitchen: Kitchen) -> Result<Guest, Error> {
+    let started = Instant::now();
+    let name = recipe.name();
+    let inputs = recipe.inputs(&kitchen)?;
+    // Between digest and download the index must not change.
+    let kitchen = Kitchen { index: Index::WhenMissing, ..kitchen };
+    let progress = kitchen.runner.progress();
+    if let Some(guest) = kitchen.cache.find(name, &inputs.digest())? {
+        progress.finish(name, &guest.directory, None);
+        return Ok(guest);
+    }
+    progress.begin(name, recipe.steps_count());
+    let staging = kitchen.cache.stage(name)?;
+    let artifacts = recipe.cook(&kitchen, &staging)?;
+    let guest = staging.complete(kitchen.cache, name, &inputs, &artifacts)?;
+    progress.finish(name, &guest.directory, Some(started.elapsed().as_secs_f64()));
+    Ok(guest)
 }
 
 fn recipe(name: &str) -> Result<&'static dyn Recipe, Error> {
@@ -186,10 +211,10 @@ mod tests {
     fn an_unknown_guest_is_refused_before_anything_is_built() {
         let names = [String::from("kernel"), String::from("kernle")];
         let error = build(&names, &Options::default(), &Silent).unwrap_err().to_string();
-        assert_eq!(error, "no guest is called \"kernle\"; there are kernel, stock, rootfs");
+        assert_eq!(error, "no guest is called \"kernle\"; there are kernel, stock, modules, rootfs, benchmarks");
         assert_eq!(
             open("../x").unwrap_err().to_string(),
-            "no guest is called \"../x\"; there are kernel, stock, rootfs"
+            "no guest is called \"../x\"; there are kernel, stock, modules, rootfs, benchmarks"
         );
     }
 }

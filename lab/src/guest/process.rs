@@ -106,6 +106,19 @@ pub fn system_path() -> std::ffi::OsString {
     path
 }
 
+/// The first line of what a program says of its version on either of its standard streams.
+pub fn version(runner: &Runner, program: &str, argument: &str) -> Result<String, Error> {
+    let mut command = tool("sh");
+    command.env("PATH", system_path()).args(["-c", &format!("{program} {argument} 2>&1")]);
+    let text = runner.output(&mut command, "ask for a tool's version").map_err(|error| match error {
+        Error::Command { .. } => {
+            Error::Start { program: program.to_owned(), source: std::io::ErrorKind::NotFound.into() }
+        }
+        error => error,
+    })?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
 /// The program that does the work: of `nice` and `flock`, the one they start.
 fn name_of(command: &Command) -> String {
     let before = match command.get_program().to_str() {

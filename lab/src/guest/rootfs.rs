@@ -1,69 +1,89 @@
-//! The `rootfs` guest: an ext4 root file system of Debian's riscv64 packages, with our init and workloads.
+//! The `rootfs` and `benchmarks` guests: ext4 root file systems of Debian's riscv64 packages, with our init and workloads.
 
 use super::cache::Staging;
 use super::digest::Inputs;
 use super::elf;
 use super::error::Error;
 use super::ext4;
-use super::process::tool;
+use super::files::{put, set_permissions, tree};
+use super::kernel::package_version;
+use super::own_files;
+use super::process::{tool, version};
 use super::{Artifacts, Kitchen, Recipe};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-const RECIPE: &str = include_str!("../../../workloads/linux/rootfs.toml");
-const HINT_SOURCE: &str = include_str!("../../../workloads/linux/concord-hint.c");
-const FILE_SYSTEM_CONFIGURATION: &str = include_str!("../../../workloads/linux/mke2fs.conf");
+/// The description of the small root file system, and what the `benchmarks` guest adds to it.
+const BASE: &str = include_str!("../../../workloads/linux/rootfs.toml");
+const BENCHMARKS: &str = include_str!("../../../workloads/linux/benchmarks.toml");
 
 /// Raised when the code below changes in a way that changes the guest.
-const RECIPE_VERSION: &str = "1";
+const RECIPE_VERSION: &str = "2";
 
 /// The folder of shared libraries, where libraries that nothing needs are removed.
 const LIBRARIES: &str = "usr/lib/riscv64-linux-gnu";
 
-macro_rules! overlay {
-    ($($from:literal => $to:literal),* $(,)?) => {
-        [$(($from, $to, include_str!(concat!("../../../workloads/linux/", $from)))),*]
-    };
-}
-
-/// Our own files: name below `workloads/linux`, path in the image, content. A test holds the list complete.
-const OVERLAY: [(&str, &str, &str); 12] = overlay! {
-    "init" => "usr/sbin/init",
-    "workloads/check" => "concord/workloads/check",
-    "workloads/files" => "concord/workloads/files",
-    "workloads/hello" => "concord/workloads/hello",
-    "workloads/network" => "concord/workloads/network",
-    "etc/fstab" => "etc/fstab",
-    "etc/group" => "etc/group",
-    "etc/hostname" => "etc/hostname",
-    "etc/hosts" => "etc/hosts",
-    "etc/nsswitch.conf" => "etc/nsswitch.conf",
-    "etc/passwd" => "etc/passwd",
-    "etc/profile" => "etc/profile",
-};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct Description {
     packages: Vec<String>,
-    remove: Vec<String>,
+    /// Paths in the image, with everything below them.
+    remove: BTreeSet<String>,
+    /// What stays although the base removes it.
+    keep: BTreeSet<String>,
     keep_libraries: BTreeSet<String>,
     links: Vec<(String, String)>,
+    sources: Vec<SourceTree>,
     free_mebibytes: u64,
 }
 
-pub(super) struct Rootfs;
+/// A part of a source archive that goes into the image.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SourceTree {
+    /// The archive: a file of the host when absolute, else of the unpacked packages.
+    archive: String,
+    /// The Debian package of the host that brings the archive; without it a package of the guest does.
+    #[serde(default)]
+    host_package: Option<String>,
+    /// The folder in the archive that the members are in.
+    prefix: String,
+    members: Vec<String>,
+    /// The folder in the image that becomes `prefix`.
+    to: String,
+}
+
+/// A root file system.
+pub(super) struct Rootfs {
+    name: &'static str,
+    description: &'static str,
+    has_benchmarks: bool,
+}
+
+/// The small one, which most tests boot.
+pub(super) const ROOTFS: Rootfs = Rootfs {
+    name: "rootfs",
+    description: "ext4 root of Debian trixie's riscv64 packages (glibc) with stress-ng, bonnie++, iperf3 and our workloads",
+    has_benchmarks: false,
+};
+
+/// The one with everything.
+pub(super) const BENCHMARKS_ROOTFS: Rootfs = Rootfs {
+    name: "benchmarks",
+    description: "the rootfs and, for the workloads of the TxLinux paper, gcc, a part of a kernel's source and other sources",
+    has_benchmarks: true,
+};
 
 impl Recipe for Rootfs {
     fn name(&self) -> &'static str {
-        "rootfs"
+        self.name
     }
 
     fn description(&self) -> &'static str {
-        "ext4 root of Debian trixie's riscv64 packages (glibc) with stress-ng, bonnie++, iperf3 and our workloads"
+        self.description
     }
 
     fn steps_count(&self) -> usize {
@@ -71,36 +91,26 @@ impl Recipe for Rootfs {
     }
 
     fn inputs(&self, kitchen: &Kitchen) -> Result<Inputs, Error> {
+        let description = self.description_files()?;
         let mut inputs = Inputs::default();
         inputs.add("recipe", RECIPE_VERSION);
-        inputs.add("rootfs.toml", RECIPE);
-        inputs.add("mke2fs.conf", FILE_SYSTEM_CONFIGURATION);
-        inputs.add("concord-hint.c", HINT_SOURCE);
-        inputs.add("concord.h", concord_abi::header::text());
-        for (name, to, content) in OVERLAY {
-            inputs.add(format!("{name} as {to}"), content);
+        for (name, text) in self.description_texts() {
+            inputs.add(name, text);
         }
-        for (label, program, argument) in [("mke2fs", "mke2fs", "-V"), ("gcc", "riscv64-linux-gnu-gcc", "--version")] {
-            let mut command = tool("sh");
-            // mke2fs tells its version on standard error.
-            command.env("PATH", super::system_path()).args(["-c", &format!("{program} {argument} 2>&1")]);
-            let text =
-                kitchen.runner.output(&mut command, "ask for a tool's version").map_err(|error| match error {
-                    Error::Command { .. } => {
-                        Error::Start { program: program.to_owned(), source: std::io::ErrorKind::NotFound.into() }
-                    }
-                    error => error,
-                })?;
-            inputs.add(label, text.lines().next().unwrap_or_default());
+        inputs.add("mke2fs.conf", ext4::CONFIGURATION);
+        inputs.add("mke2fs", version(kitchen.runner, "mke2fs", "-V")?);
+        own_files::inputs(kitchen, self.has_benchmarks, &mut inputs)?;
+        for package in description.sources.iter().filter_map(|source| source.host_package.as_deref()) {
+            inputs.add(package, package_version(kitchen.runner, package)?);
         }
-        for package in kitchen.archive()?.closure(&self.description_file()?.packages)? {
+        for package in kitchen.archive()?.closure(&description.packages)? {
             inputs.add(package.name, format!("{} {}", package.version, package.hash));
         }
         Ok(inputs)
     }
 
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error> {
-        let description = self.description_file()?;
+        let description = self.description_files()?;
         let work = staging.work();
         let root = work.join("root");
 
@@ -116,25 +126,25 @@ impl Recipe for Rootfs {
             let mut unpack = tool("dpkg-deb");
             kitchen.runner.run(unpack.arg("--extract").arg(&file).arg(&root), "unpack a package")?;
         }
+        for source in &description.sources {
+            source.unpack(kitchen, &root)?;
+        }
 
         kitchen.step("add our own files and take away what nothing needs");
-        self.compile_hint(kitchen, &work, &root.join("usr/bin/concord-hint"))?;
-        for (_, to, content) in OVERLAY {
-            put(&root.join(to), content, is_program(content))?;
+        for path in description.remove.difference(&description.keep) {
+            self.remove(&root.join(path), path)?;
         }
+        own_files::install(kitchen, self.has_benchmarks, &root, &work.join("own"))?;
         for (path, target) in &description.links {
             let link = root.join(path);
             symlink(target, &link).map_err(Error::file("link", &link))?;
-        }
-        for path in &description.remove {
-            self.remove(&root.join(path), path)?;
         }
         self.remove_needless_libraries(&root, &description.keep_libraries)?;
         set_permissions(&root)?;
 
         kitchen.step("make and check the file system");
         let image = staging.out().join("rootfs.ext4");
-        ext4::make(kitchen.runner, &root, &image, description.free_mebibytes << 20, &work)?;
+        ext4::make(kitchen.runner, &root, &image, "concord", description.free_mebibytes << 20, &work)?;
 
         kitchen.step("list the packages");
         let list: String = packages.iter().map(|package| format!("{} {}\n", package.name, package.version)).collect();
@@ -143,33 +153,43 @@ impl Recipe for Rootfs {
     }
 }
 
+impl SourceTree {
+    fn unpack(&self, kitchen: &Kitchen, root: &Path) -> Result<(), Error> {
+        let folder = root.join(&self.to);
+        fs::create_dir_all(&folder).map_err(Error::file("create", &folder))?;
+        let mut unpack = tool("tar");
+        // A path that is absolute replaces what it is joined to.
+        unpack.args(["--extract", "--strip-components=1", "--file"]).arg(root.join(&self.archive));
+        unpack.arg("--directory").arg(&folder);
+        unpack.args(self.members.iter().map(|member| format!("{}/{member}", self.prefix)));
+        kitchen.runner.run(&mut unpack, "unpack sources")
+    }
+}
+
 impl Rootfs {
-    fn description_file(&self) -> Result<Description, Error> {
-        toml::from_str(RECIPE).map_err(|error| self.wrong(format!("workloads/linux/rootfs.toml: {error}")))
+    fn description_texts(&self) -> Vec<(&'static str, &'static str)> {
+        let base = ("rootfs.toml", BASE);
+        if self.has_benchmarks { vec![base, ("benchmarks.toml", BENCHMARKS)] } else { vec![base] }
+    }
+
+    fn description_files(&self) -> Result<Description, Error> {
+        let mut whole = Description::default();
+        for (name, text) in self.description_texts() {
+            let part: Description =
+                toml::from_str(text).map_err(|error| self.wrong(format!("workloads/linux/{name}: {error}")))?;
+            whole.packages.extend(part.packages);
+            whole.remove.extend(part.remove);
+            whole.keep.extend(part.keep);
+            whole.keep_libraries.extend(part.keep_libraries);
+            whole.links.extend(part.links);
+            whole.sources.extend(part.sources);
+            whole.free_mebibytes += part.free_mebibytes;
+        }
+        Ok(whole)
     }
 
     fn wrong(&self, what: String) -> Error {
-        Error::Recipe { guest: self.name(), what }
-    }
-
-    fn compile_hint(&self, kitchen: &Kitchen, work: &Path, to: &Path) -> Result<(), Error> {
-        let source = work.join("concord-hint.c");
-        put(&source, HINT_SOURCE, false)?;
-        put(&work.join("concord.h"), &concord_abi::header::text(), false)?;
-        let mut compile = tool("riscv64-linux-gnu-gcc");
-        compile.args([
-            "-Os",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-march=rv64gc",
-            "-mabi=lp64d",
-            "-ffreestanding",
-            "-fno-pie",
-        ]);
-        compile.args(["-fno-stack-protector", "-nostdlib", "-static", "-no-pie", "-s", "-Wl,--build-id=none", "-I"]);
-        compile.arg(work).arg("-o").arg(to).arg(&source);
-        kitchen.runner.run(&mut compile, "compile concord-hint")
+        Error::Recipe { guest: self.name, what }
     }
 
     fn remove(&self, path: &Path, name: &str) -> Result<(), Error> {
@@ -179,7 +199,7 @@ impl Rootfs {
             fs::remove_file(path).map_err(Error::file("remove", path))
         } else {
             // A line that removes nothing is a misspelling, or a package has moved what it was to remove.
-            Err(self.wrong(format!("no package has {name}, which workloads/linux/rootfs.toml removes")))
+            Err(self.wrong(format!("no package has {name}, which a description in workloads/linux removes")))
         }
     }
 
@@ -189,13 +209,17 @@ impl Rootfs {
         let mut needs: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut roots = keep.clone();
         let mut removable: Vec<(PathBuf, String)> = Vec::new();
-        for path in ext4::tree(root)? {
+        for path in tree(root)? {
             let is_link = path.is_symlink();
             if path.is_dir() || !path.exists() && !is_link {
                 continue;
             }
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let is_in_libraries = path.parent() == Some(libraries.as_path());
+            if is_in_libraries && !name.contains(".so") {
+                // An object that the linker takes.
+                continue;
+            }
             if is_link && !is_in_libraries {
                 continue;
             }
@@ -223,66 +247,21 @@ impl Rootfs {
     }
 }
 
-fn is_program(content: &str) -> bool {
-    content.starts_with("#!")
-}
-
-/// Writes a file and the folders above it. A symbolic link in its place is replaced, not followed.
-fn put(path: &Path, content: &str, is_program: bool) -> Result<(), Error> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(Error::file("create", parent))?;
-    }
-    if path.is_symlink() {
-        fs::remove_file(path).map_err(Error::file("remove", path))?;
-    }
-    fs::write(path, content).map_err(Error::file("write", path))?;
-    let mode = if is_program { 0o755 } else { 0o644 };
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(Error::file("set the permissions of", path))
-}
-
-/// Permissions that do not depend on the builder's umask or on set-user-ID bits, which only a privileged builder could keep.
-fn set_permissions(root: &Path) -> Result<(), Error> {
-    for path in ext4::tree(root)? {
-        let metadata = fs::symlink_metadata(&path).map_err(Error::file("read", &path))?;
-        let inside = path.strip_prefix(root).unwrap_or(&path);
-        let mode = match inside.to_str() {
-            _ if metadata.is_symlink() => continue,
-            Some("tmp" | "var/tmp") => 0o1777,
-            Some("root") => 0o700,
-            _ if metadata.is_dir() || metadata.permissions().mode() & 0o111 != 0 => 0o755,
-            _ => 0o644,
-        };
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode))
-            .map_err(Error::file("set the permissions of", &path))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_description_is_well_formed() {
-        let description = Rootfs.description_file().unwrap();
-        assert!(description.packages.contains(&String::from("base-files")));
-        let is_inside = |path: &String| !path.starts_with('/') && !path.contains("..");
-        assert!(description.remove.iter().all(is_inside));
-        assert!(description.links.iter().all(|(path, _)| is_inside(path)));
-    }
-
-    #[test]
-    fn every_file_of_ours_is_in_the_image() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/linux");
-        for part in ["workloads", "etc"] {
-            let mut files: Vec<String> = fs::read_dir(folder.join(part))
-                .unwrap()
-                .map(|entry| format!("{part}/{}", entry.unwrap().file_name().to_str().unwrap()))
-                .collect();
-            files.sort();
-            let listed: Vec<&str> =
-                OVERLAY.iter().map(|(from, _, _)| *from).filter(|from| from.starts_with(&format!("{part}/"))).collect();
-            assert_eq!(files, listed);
+    fn the_descriptions_are_well_formed() {
+        for rootfs in [ROOTFS, BENCHMARKS_ROOTFS] {
+            let description = rootfs.description_files().unwrap();
+            assert!(description.packages.contains(&String::from("base-files")));
+            let is_inside = |path: &String| !path.starts_with('/') && !path.contains("..");
+            assert!(description.remove.iter().all(is_inside));
+            assert!(description.links.iter().all(|(path, _)| is_inside(path)));
+            assert!(description.keep.is_subset(&description.remove), "{:?} is not removed anyway", description.keep);
+            assert_eq!(description.sources.is_empty(), !rootfs.has_benchmarks);
+            assert!(description.sources.iter().all(|source| is_inside(&source.to) && !source.members.is_empty()));
         }
     }
 }

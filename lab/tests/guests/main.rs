@@ -9,5 +9,6 @@ mod counters;
 mod determinism;
 mod disk;
 mod endings;
+mod modules;
 mod network;
 mod support;
