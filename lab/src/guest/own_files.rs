@@ -34,7 +34,10 @@ const EVERYWHERE: &[Text] = texts! {
 };
 
 /// The workloads that need what only the `benchmarks` guest has.
-const BENCHMARKS: &[Text] = texts! {};
+const BENCHMARKS: &[Text] = texts! {
+    "workloads/find" => "concord/workloads/find",
+    "workloads/mab" => "concord/workloads/mab",
+};
 
 /// What the C programs are compiled from, beside the headers of the machine.
 const SOURCES: &[Text] = texts! {
