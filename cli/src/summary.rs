@@ -267,6 +267,7 @@ mod tests {
             user_cycles: 0,
             supervisor_cycles: 0,
             idle_cycles: 0,
+            io_wait_cycles: 0,
             counters: Default::default(),
             transactions,
         }

@@ -1,5 +1,6 @@
 //! All devices behind one address decoder, with one clock and one interrupt controller.
 
+use serde::{Deserialize, Serialize};
 use vm_memory::GuestMemoryMmap;
 
 use crate::configuration::{BusConfiguration, DiskMode};
@@ -75,6 +76,34 @@ pub struct Bus {
     dma_writes: Vec<(u64, u64)>,
     /// The earliest of the slots' events.
     next_event_cycle: u64,
+    disk_use: DiskUse,
+}
+
+/// When disks had requests in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DiskUse {
+    /// Cycles with at least one request in flight, up to `since` where one is now.
+    cycles: u64,
+    /// When the last such stretch began that is not over.
+    since: Option<u64>,
+}
+
+impl DiskUse {
+    /// From `now` on some disk has a request in flight, or none has.
+    fn update(&mut self, in_flight: bool, now: u64) {
+        match (in_flight, self.since) {
+            (true, None) => self.since = Some(now),
+            (false, Some(since)) => {
+                self.cycles = self.cycles.saturating_add(now.saturating_sub(since));
+                self.since = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn cycles(&self, now: u64) -> u64 {
+        self.cycles.saturating_add(self.since.map_or(0, |since| now.saturating_sub(since)))
+    }
 }
 
 impl Bus {
@@ -103,6 +132,7 @@ impl Bus {
             finish: None,
             dma_writes: Vec::new(),
             next_event_cycle: u64::MAX,
+            disk_use: DiskUse::default(),
         };
         bus.check_shared_images()?;
         bus.update_next_event();
@@ -161,7 +191,7 @@ impl Bus {
                 let mut dma = Dma { memory, writes: &mut self.dma_writes };
                 if let Some(slot) = &mut self.slots[index] {
                     slot.write(offset, size_bytes, value, &mut dma, now_cycles).ok_or(size_fault)?;
-                    self.update_slot(index);
+                    self.update_slot(index, now_cycles);
                 }
             }
         }
@@ -173,15 +203,22 @@ impl Bus {
         self.next_event_cycle
     }
 
+    /// Cycles up to `now` in which at least one request of a disk was in flight.
+    #[inline]
+    pub fn disk_use_cycles(&self, now: u64) -> u64 {
+        self.disk_use.cycles(now)
+    }
+
     /// Runs every event due at or before `now_cycles`, in the order of their cycles, and of their slots at
     /// the same cycle.
     pub fn advance(&mut self, now_cycles: u64, memory: &GuestMemoryMmap<()>) {
         while let Some(index) = self.due_slot(now_cycles) {
+            let event_cycle = self.next_event_cycle;
             let mut dma = Dma { memory, writes: &mut self.dma_writes };
             if let Some(slot) = &mut self.slots[index] {
                 slot.run_event(&mut dma);
             }
-            self.update_slot(index);
+            self.update_slot(index, event_cycle);
         }
     }
 
@@ -238,6 +275,7 @@ impl Bus {
             slots: self.slots.iter().map(|slot| slot.as_ref().map(Slot::save)).collect(),
             finish: self.finish,
             dma_writes: self.dma_writes.clone(),
+            disk_use: self.disk_use,
         }
     }
 
@@ -274,6 +312,7 @@ impl Bus {
             finish: state.finish,
             dma_writes: state.dma_writes.clone(),
             next_event_cycle: u64::MAX,
+            disk_use: state.disk_use,
         };
         bus.check_shared_images()?;
         bus.update_next_event();
@@ -372,11 +411,15 @@ impl Bus {
         self.plic.set_level(UART_INTERRUPT, self.uart.interrupt_level());
     }
 
-    fn update_slot(&mut self, index: usize) {
+    /// A slot did something at `now`.
+    fn update_slot(&mut self, index: usize, now: u64) {
         if let Some(slot) = &self.slots[index] {
             self.plic.set_level(SLOT_INTERRUPT + index, slot.interrupt_level());
         }
         self.update_next_event();
+        let is_busy = |slot: &Slot| matches!(slot.device(), Device::Block(_)) && slot.next_event_cycle() != u64::MAX;
+        let in_flight = self.slots.iter().flatten().any(is_busy);
+        self.disk_use.update(in_flight, now);
     }
 
     fn update_next_event(&mut self) {

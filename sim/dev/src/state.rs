@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bus::DiskUse;
 use crate::finisher::Finish;
 use crate::ns16550::Ns16550;
 use crate::plic::Plic;
@@ -16,4 +17,5 @@ pub struct BusState {
     pub(crate) slots: Vec<Option<SlotState>>,
     pub(crate) finish: Option<Finish>,
     pub(crate) dma_writes: Vec<(u64, u64)>,
+    pub(crate) disk_use: DiskUse,
 }

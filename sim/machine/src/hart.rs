@@ -64,6 +64,8 @@ pub struct ModeCycles {
     pub user_cycles: u64,
     pub supervisor_cycles: u64,
     pub idle_cycles: u64,
+    /// Those of them in which a disk had a request in flight.
+    pub io_wait_cycles: u64,
 }
 
 /// One hart.
@@ -110,6 +112,8 @@ pub struct Hart {
     /// Clock value up to which [`Hart::modes`] accounts.
     pub accounted_cycle: u64,
     pub modes: ModeCycles,
+    /// [`concord_dev::Bus::disk_use_cycles`] up to there.
+    pub disk_use_cycles: u64,
 }
 
 impl Default for Hart {
@@ -143,6 +147,7 @@ impl Default for Hart {
             external_interrupt: false,
             accounted_cycle: 0,
             modes: ModeCycles::default(),
+            disk_use_cycles: 0,
         }
     }
 }
@@ -202,14 +207,22 @@ impl Hart {
         }
     }
 
-    /// Books the cycles since the last call on what the hart was doing.
-    pub fn account(&mut self) {
+    /// Books the cycles since the last call on what the hart was doing; `disk_use_cycles` is how long disks have been in use.
+    ///
+    /// A hart that asks a disk for something may be a quantum ahead of one that sleeps, or behind it, so that a stretch of I/O wait
+    /// is known to a quantum only.
+    pub fn account(&mut self, disk_use_cycles: u64) {
         let cycles = self.cycle - self.accounted_cycle;
         self.accounted_cycle = self.cycle;
+        let io_cycles = disk_use_cycles.saturating_sub(self.disk_use_cycles);
+        self.disk_use_cycles = disk_use_cycles;
         match (self.is_busy(), self.privilege) {
             (true, Privilege::User) => self.modes.user_cycles += cycles,
             (true, Privilege::Supervisor) => self.modes.supervisor_cycles += cycles,
-            (false, _) => self.modes.idle_cycles += cycles,
+            (false, _) => {
+                self.modes.idle_cycles += cycles;
+                self.modes.io_wait_cycles += io_cycles.min(cycles);
+            }
         }
     }
 

@@ -330,7 +330,8 @@ impl Machine {
     /// Books a hart's cycles since it last did on what it was doing.
     pub(crate) fn account(&mut self, hart: usize) {
         self.trace.account(hart, &self.harts[hart]);
-        self.harts[hart].account();
+        let disk_use_cycles = self.bus.disk_use_cycles(self.harts[hart].cycle);
+        self.harts[hart].account(disk_use_cycles);
     }
 
     /// Works out when a hart's next turn is, given that something may have happened to it at `now`.

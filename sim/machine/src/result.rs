@@ -76,7 +76,11 @@ pub struct HartResult {
     pub instructions: u64,
     pub user_cycles: u64,
     pub supervisor_cycles: u64,
+    /// Waiting for an interrupt, I/O wait included.
     pub idle_cycles: u64,
+    /// The part of `idle_cycles` in which at least one request of a disk was in flight, whoever waited for it; known to a quantum
+    /// for each stretch.
+    pub io_wait_cycles: u64,
     #[serde(flatten)]
     pub counters: Counters,
     pub transactions: TransactionResult,
@@ -170,6 +174,7 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         user_cycles: modes.user_cycles,
         supervisor_cycles: modes.supervisor_cycles,
         idle_cycles: modes.idle_cycles,
+        io_wait_cycles: modes.io_wait_cycles,
         counters: *counters,
         transactions: transaction_result(transactions),
     });

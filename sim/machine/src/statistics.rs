@@ -173,7 +173,7 @@ impl Machine {
             if !hart.is_busy() {
                 hart.cycle = now;
             }
-            hart.account();
+            hart.account(self.bus.disk_use_cycles(hart.cycle));
             hart.modes
         };
         self.harts.iter().map(modes).collect()
@@ -191,6 +191,7 @@ impl Machine {
                 user_cycles: modes.user_cycles - before.user_cycles,
                 supervisor_cycles: modes.supervisor_cycles - before.supervisor_cycles,
                 idle_cycles: modes.idle_cycles.saturating_sub(before.idle_cycles),
+                io_wait_cycles: modes.io_wait_cycles.saturating_sub(before.io_wait_cycles),
             }
         });
         let instructions = self

@@ -103,6 +103,59 @@ fn with_disk(bare: &mut Bare, file: &tempfile::NamedTempFile) {
     set_queue(bare);
 }
 
+/// Harts sleep for long, and a disk is at work for a part of that: this part is I/O wait, of whoever sleeps.
+#[test]
+fn an_idle_hart_waits_for_the_disk_that_has_a_request() {
+    const DISK_CYCLES: u64 = 50_000;
+    const SLEEP_TICKS: u64 = 2_000;
+    let file = disk(0);
+    let sleep = |bare: &mut Bare| {
+        bare.read_csr(S2, CSR_TIME);
+        bare.load(S3, SLEEP_TICKS);
+        bare.push(add(S2, S2, S3));
+        bare.csrw(CSR_STIMECMP, S2);
+        bare.set_bits(CSR_SIE, TIMER);
+        bare.push(WFI);
+    };
+    let first = |bare: &mut Bare| {
+        start_disk(bare);
+        sleep(bare);
+        bare.load(T0, AVAILABLE);
+        bare.load(T1, 1);
+        bare.push(s_type(STORE, 1, T0, T1, 2));
+        write_register(bare, 0x50, 0);
+        sleep(bare);
+        sleep(bare);
+    };
+    // One hart works, one sleeps on, and one was never started.
+    let second = |bare: &mut Bare| bare.rest();
+    let third = |bare: &mut Bare| {
+        bare.push(WFI);
+        bare.rest();
+    };
+    for gear in [Gear::Functional, Gear::Timed] {
+        let mut bare = Bare::new(3);
+        bare.board.harts.count = 4;
+        with_disk(&mut bare, &file);
+        bare.board.disk.latency_cycles = DISK_CYCLES;
+        let cycles_per_tick = bare.board.clock.frequency_hertz / bare.board.clock.timebase_hertz;
+        bare.instructions_max = 10_000_000;
+        on_harts(&[&first, &second, &third])(&mut bare);
+        let (_, machine) = bare.run_whole(gear);
+        let modes = machine.region().modes;
+        // A quantum, and what the transfer takes besides the latency.
+        let is_about = |cycles: u64| cycles.abs_diff(DISK_CYCLES) < 3_000;
+        let slept_cycles = 3 * SLEEP_TICKS * cycles_per_tick;
+        assert!(modes[0].idle_cycles.abs_diff(slept_cycles) < 3_000, "{gear:?} {modes:?}");
+        assert!(is_about(modes[0].io_wait_cycles), "{gear:?} {modes:?}");
+        assert_eq!((modes[1].io_wait_cycles, modes[1].idle_cycles < slept_cycles), (0, true), "{gear:?} {modes:?}");
+        for sleeper in [2, 3] {
+            assert!(is_about(modes[sleeper].io_wait_cycles), "{gear:?} {modes:?}");
+            assert!(modes[sleeper].idle_cycles > slept_cycles, "{gear:?} {modes:?}");
+        }
+    }
+}
+
 /// a device reads what is committed, while the writer is active as while it is suspended; the writer commits afterwards.
 #[test]
 fn a_device_reads_committed_data() {
