@@ -42,6 +42,7 @@ struct Arguments {
 enum Command {
     Boot(command::boot::Arguments),
     Resume(command::resume::Arguments),
+    Compare(command::compare::Arguments),
     Build(command::build::Arguments),
     Doctor(command::doctor::Arguments),
     Completions(command::completions::Arguments),
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Boot(arguments) => command::boot::run(arguments),
         Command::Resume(arguments) => command::resume::run(arguments),
+        Command::Compare(arguments) => command::compare::run(&arguments),
         Command::Build(arguments) => command::build::run(&arguments),
         Command::Doctor(arguments) => command::doctor::run(&arguments),
         Command::Completions(arguments) => command::completions::run(&arguments),

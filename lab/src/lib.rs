@@ -1,4 +1,6 @@
-//! The lab: what is around the machine. It builds guests and looks after the host's tools.
+//! The lab: what is around the machine. It builds guests, compares kernels, and looks after the host's tools.
 
+pub mod compare;
 pub mod doctor;
 pub mod guest;
+pub mod report;

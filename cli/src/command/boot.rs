@@ -134,13 +134,7 @@ fn is_preset(board: &Path) -> bool {
 
 /// The board with what the command line changes of it, checked change by change so that the error names the option.
 fn board(arguments: &Arguments) -> anyhow::Result<Board> {
-    let name = &arguments.board;
-    // What is neither a preset nor looks like a file is a misspelt preset.
-    let is_file = name.exists() || name.extension().is_some() || name.as_os_str().as_bytes().contains(&b'/');
-    let mut board = match name.to_str() {
-        Some(preset) if is_preset(name) || !is_file => Board::preset(preset)?,
-        _ => Board::from_file(name)?,
-    };
+    let mut board = named_board(&arguments.board)?;
     if let Some(harts) = arguments.harts {
         board.harts.count = harts;
         board.validate().map_err(|error| option_error("--harts", &harts.to_string(), &error))?;
@@ -154,6 +148,16 @@ fn board(arguments: &Arguments) -> anyhow::Result<Board> {
     transactions.granularity = arguments.granularity.unwrap_or(transactions.granularity);
     transactions.mode = arguments.transactions.unwrap_or(transactions.mode);
     Ok(board)
+}
+
+/// A built-in board, or one in a file.
+pub(super) fn named_board(name: &Path) -> anyhow::Result<Board> {
+    // What is neither a preset nor looks like a file is a misspelt preset.
+    let is_file = name.exists() || name.extension().is_some() || name.as_os_str().as_bytes().contains(&b'/');
+    Ok(match name.to_str() {
+        Some(preset) if is_preset(name) || !is_file => Board::preset(preset)?,
+        _ => Board::from_file(name)?,
+    })
 }
 
 fn option_error(option: &str, value: &str, error: &BoardError) -> anyhow::Error {

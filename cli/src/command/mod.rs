@@ -2,6 +2,7 @@
 
 pub mod boot;
 pub mod build;
+pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod resume;

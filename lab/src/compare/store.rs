@@ -1,0 +1,275 @@
+//! The output folder of a comparison: `plan.json`, a file in `runs/` for each finished run, and the reports.
+//!
+//! Files appear whole or not at all, and none holds anything that differs from one making of it to the next: not the time that a
+//! run took on the host.
+
+use super::Error;
+use super::plan::{Group, Plan, Run};
+use super::record::RunFile;
+use concord_machine::output::write_atomically;
+use concord_machine::result::ResultDocument;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PLAN: &str = "plan.json";
+/// The folder of runs, as links of reports name it.
+pub const RUNS: &str = "runs";
+/// Folders of boots are named after the process that writes them.
+const BOOTS_PREFIX: &str = ".boots-";
+
+/// The output folder, found to be this comparison's.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// What there is of a run.
+#[derive(Debug)]
+pub enum Kept {
+    Finished(Box<RunFile>),
+    Missing,
+    /// A file that does not hold the whole run, and why.
+    Damaged(String),
+}
+
+impl Store {
+    /// Makes a folder this comparison's, or goes on in one that is.
+    ///
+    /// # Errors
+    /// If the folder has other files, is another comparison's, or cannot be written to.
+    pub fn open(folder: &Path, plan: &Plan) -> Result<Store, Error> {
+        fs::create_dir_all(folder).map_err(Error::file("create", folder))?;
+        let path = folder.join(PLAN);
+        let description = serde_json::to_value(&plan.description).expect("plain data");
+        if let Some(text) = read_if_there(&path)? {
+            let other: Value = serde_json::from_slice(&text).unwrap_or(Value::Null);
+            if let Some(difference) = difference(&other, &description) {
+                return Err(Error::OtherComparison { folder: folder.to_owned(), difference });
+            }
+        } else if entries(folder)?.iter().any(|entry| !is_partial(entry)) {
+            return Err(Error::ForeignFolder { folder: folder.to_owned() });
+        }
+        // Written even where it is there: a folder that cannot be written to is found before hours of runs, not after.
+        write_atomically(&path, &pretty(&description))?;
+        let runs = folder.join(RUNS);
+        fs::create_dir_all(&runs).map_err(Error::file("create", &runs))?;
+        let store = Store { folder: folder.to_owned() };
+        store.sweep()?;
+        Ok(store)
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn path(&self, run: &Run) -> PathBuf {
+        self.folder.join(RUNS).join(&run.file_name)
+    }
+
+    /// Looks for a run.
+    ///
+    /// # Errors
+    /// If its file is there and cannot be read.
+    pub fn load(&self, run: &Run) -> Result<Kept, Error> {
+        let Some(text) = read_if_there(&self.path(run))? else { return Ok(Kept::Missing) };
+        match serde_json::from_slice::<RunFile>(&text) {
+            Ok(file) if file.id == run.id => Ok(Kept::Finished(Box::new(file))),
+            Ok(file) => Ok(Kept::Damaged(format!("it says that it is run {:?}", file.id))),
+            Err(error) => Ok(Kept::Damaged(error.to_string())),
+        }
+    }
+
+    /// Keeps a run, and reads it back.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn save(&self, group: &Group, run: &Run, document: &ResultDocument) -> Result<RunFile, Error> {
+        let mut result = serde_json::to_value(document).expect("plain data");
+        // The one thing that two equal runs do not share.
+        result.as_object_mut().expect("an object").remove("host_seconds");
+        let file = json!({
+            "id": run.id,
+            "workload": group.workload,
+            "kernel": group.kernel,
+            "harts": group.harts,
+            "seed": run.seed,
+            "key": run.key,
+            "result": result,
+        });
+        write_atomically(&self.path(run), &pretty(&file))?;
+        Ok(serde_json::from_value(file).expect("what was written can be read"))
+    }
+
+    /// A folder for the snapshots of this process. Whoever finds it left behind removes it.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn boots(&self) -> Result<Boots, Error> {
+        let path = self.folder.join(format!("{BOOTS_PREFIX}{}", std::process::id()));
+        fs::create_dir_all(&path).map_err(Error::file("create", &path))?;
+        Ok(Boots { path })
+    }
+
+    /// Writes a file of the report.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
+        let path = self.folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(Error::file("create", parent))?;
+        }
+        write_atomically(&path, content)?;
+        Ok(path)
+    }
+
+    /// Removes what processes that are gone left half done.
+    fn sweep(&self) -> Result<(), Error> {
+        for folder in [self.folder.clone(), self.folder.join(RUNS)] {
+            for path in entries(&folder)?.into_iter().filter(|path| is_partial(path)) {
+                // `.boots-PID`, or `.NAME.PID.ATTEMPT.partial` of an atomic file.
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let process = match name.strip_prefix(BOOTS_PREFIX) {
+                    Some(process) => Some(process),
+                    None => name.rsplit('.').nth(2),
+                };
+                let lives = process.is_some_and(|process| Path::new("/proc").join(process).exists());
+                if !lives {
+                    let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+                    removed.map_err(Error::file("remove", &path))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Snapshots of boots, for as long as this lives.
+#[derive(Debug)]
+pub struct Boots {
+    path: PathBuf,
+}
+
+impl Boots {
+    /// The file of a group's boot.
+    pub fn file(&self, group: usize) -> PathBuf {
+        self.path.join(format!("{group}.snapshot"))
+    }
+}
+
+impl Drop for Boots {
+    fn drop(&mut self) {
+        // What stays is removed by the next one.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// The names of the fields in which a plan found in a folder is not this one; none when it is.
+fn difference(found: &Value, wanted: &Value) -> Option<String> {
+    if found == wanted {
+        return None;
+    }
+    let fields = wanted.as_object().map(|object| object.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+    let other: Vec<String> = fields.into_iter().filter(|field| found.get(field) != wanted.get(field)).collect();
+    Some(format!("its {} {}", other.join(", "), if other.len() == 1 { "differs" } else { "differ" }))
+}
+
+/// JSON for people and machines, with a line's end.
+pub fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).expect("plain data");
+    text.push(b'\n');
+    text
+}
+
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    match fs::read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::file("read", path)(error)),
+    }
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let list = fs::read_dir(folder).and_then(|list| list.map(|entry| Ok(entry?.path())).collect());
+    list.map_err(Error::file("read", folder))
+}
+
+/// Whether something is under a name that only this program gives to what is not finished.
+fn is_partial(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with(BOOTS_PREFIX) || name.starts_with('.') && name.ends_with(".partial")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::tests::{guests, request};
+    use super::*;
+
+    fn plan() -> Plan {
+        Plan::new(&request(), &guests()).unwrap()
+    }
+
+    #[test]
+    fn a_folder_belongs_to_one_comparison() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/folder");
+        Store::open(&path, &plan()).unwrap();
+        Store::open(&path, &plan()).unwrap();
+        let mut other = request();
+        (other.seeds, other.append) = (9, "quiet".to_owned());
+        let error = Store::open(&path, &Plan::new(&other, &guests()).unwrap()).unwrap_err().to_string();
+        assert!(
+            error.ends_with(
+                "/new/folder holds another comparison: its append, seeds differ; choose another folder with --output"
+            ),
+            "{error}"
+        );
+        std::fs::write(path.join("plan.json"), "{").unwrap();
+        assert!(matches!(Store::open(&path, &plan()), Err(Error::OtherComparison { .. })));
+        std::fs::write(folder.path().join("thesis.tex"), "").unwrap();
+        assert!(matches!(Store::open(folder.path(), &plan()), Err(Error::ForeignFolder { .. })));
+        assert!(matches!(Store::open(Path::new("/proc/none"), &plan()), Err(Error::File { .. })));
+    }
+
+    #[test]
+    fn a_run_that_is_not_whole_is_told_from_one_that_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = plan();
+        let store = Store::open(folder.path(), &plan).unwrap();
+        let run = &plan.groups[0].runs[0];
+        assert!(matches!(store.load(run).unwrap(), Kept::Missing));
+        let text = format!(
+            r#"{{"id": "{}", "result": {{"exit": "powered-off", "exit_code": 0, "guest_code": 0, "message": null,
+            "digest": "d", "instructions": 1, "region": true, "region_cycles": 1, "harts": [],
+            "sections": [], "section_locks": [], "conflict_totals": {{"count": 0, "lost_cycles": 0, "lost_words": 0, "inversions": 0}}, "console": []}}}}"#,
+            run.id
+        );
+        std::fs::write(store.path(run), &text).unwrap();
+        assert!(matches!(store.load(run).unwrap(), Kept::Finished(_)));
+        for length in 0..text.len() {
+            std::fs::write(store.path(run), &text[..length]).unwrap();
+            assert!(matches!(store.load(run).unwrap(), Kept::Damaged(_)), "{length}");
+        }
+        std::fs::write(store.path(run), text.replace(&run.id, "0123")).unwrap();
+        assert!(matches!(store.load(run).unwrap(), Kept::Damaged(_)));
+    }
+
+    #[test]
+    fn what_dead_processes_left_is_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), &plan()).unwrap();
+        // Process numbers end below 2^22 on Linux, so this one never lives.
+        let dead = folder.path().join(".boots-99999999");
+        std::fs::create_dir(&dead).unwrap();
+        let partial = folder.path().join("runs/.a.json.99999999.0.partial");
+        std::fs::write(&partial, "").unwrap();
+        let boots = store.boots().unwrap();
+        Store::open(folder.path(), &plan()).unwrap();
+        assert!(!dead.exists() && !partial.exists() && boots.path.exists());
+        let mine = boots.path.clone();
+        drop(boots);
+        assert!(!mine.exists());
+    }
+}

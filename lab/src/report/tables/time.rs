@@ -1,0 +1,68 @@
+//! How long the work took, and in which mode harts spent it.
+
+use super::{Data, baseline, by_group, by_group_columns};
+use crate::compare::record::RunResult;
+use crate::report::table::{Column, Show, Table};
+
+/// Kernel time and elapsed time, and their changes against the first kernel.
+pub fn time(data: &Data) -> Table {
+    let kernel = |run: &RunResult| run.kernel_cycles() as f64;
+    let elapsed = |run: &RunResult| run.region_cycles as f64;
+    let change = format!("against {} (%)", baseline(data));
+    Table {
+        name: "time",
+        title: "Kernel time and elapsed time".to_owned(),
+        note: "Kernel time: cycles in supervisor mode, of all harts together. Elapsed time: cycles from the begin to the end of the \
+               region of interest. Means over the seeds, ± half the 95% confidence interval."
+            .to_owned(),
+        columns: by_group_columns(vec![
+            Column::new("kernel_cycles", "kernel time (million cycles)", Show::Millions),
+            Column::new("kernel_change", &change, Show::Change),
+            Column::new("elapsed_cycles", "elapsed (million cycles)", Show::Millions),
+            Column::new("elapsed_change", &change, Show::Change),
+        ]),
+        rows: by_group(data, |group| {
+            vec![
+                group.mean(kernel).into(),
+                data.change(group, kernel).into(),
+                group.mean(elapsed).into(),
+                data.change(group, elapsed).into(),
+            ]
+        }),
+    }
+}
+
+/// User, system, I/O wait and idle time (figure 3 of the paper).
+pub fn modes(data: &Data) -> Table {
+    let whole = RunResult::all_cycles;
+    let has_io_wait = has_io_wait(data);
+    let idle = if has_io_wait { "idle (%)" } else { "idle, with I/O wait (%)" };
+    let mut columns = vec![
+        Column::new("user_share", "user (%)", Show::Percent),
+        Column::new("system_share", "system (%)", Show::Percent),
+    ];
+    columns.extend(has_io_wait.then(|| Column::new("io_wait_share", "I/O wait (%)", Show::Percent)));
+    columns.push(Column::new("idle_share", idle, Show::Percent));
+    Table {
+        name: "modes",
+        title: "User, system, I/O wait and idle time".to_owned(),
+        note: "Shares of the cycles of all harts. A hart waits for I/O when it is idle while a request to a disk is under way.".to_owned(),
+        columns: by_group_columns(columns),
+        rows: by_group(data, |group| {
+            let mut cells = vec![
+                group.share(RunResult::user_cycles, whole).into(),
+                group.share(RunResult::kernel_cycles, whole).into(),
+            ];
+            if has_io_wait {
+                cells.push(group.share(|run| run.io_wait_cycles().unwrap_or(0), whole).into());
+            }
+            cells.push(group.share(RunResult::idle_cycles, whole).into());
+            cells
+        }),
+    }
+}
+
+/// Whether the runs tell waiting for disks from having nothing to do.
+fn has_io_wait(data: &Data) -> bool {
+    data.groups.iter().flat_map(|group| &group.runs).all(|(_, run)| run.io_wait_cycles().is_some())
+}
