@@ -2,7 +2,8 @@
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 use concord_machine::result::{ConflictResult, FunctionResult, HartResult, ResultDocument, TransactionResult};
-use std::collections::BTreeSet;
+use concord_machine::sections::report::{SectionResult, SectionTotals};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -10,6 +11,7 @@ use std::path::Path;
 const FUNCTIONS_MAX: usize = 15;
 const LOCKS_MAX: usize = 10;
 const CONFLICTS_MAX: usize = 10;
+const SECTIONS_MAX: usize = 10;
 
 /// Prints the summary to standard error; `files` are what the run wrote, by option.
 pub fn print(document: &ResultDocument, files: &[(&str, &Path)]) {
@@ -24,13 +26,14 @@ fn text(document: &ResultDocument, files: &[(&str, &Path)], bold: bool) -> Strin
     tables.extend(caches(document, bold));
     tables.extend(functions(&document.functions, bold));
     tables.extend(locks(document, bold));
+    tables.extend(sections(&document.sections, bold));
     tables.extend(transactions(&document.harts, bold));
     tables.extend(conflicts(&document.conflicts, bold));
     let mut text = String::from("\n");
     for table in tables {
         let _ = writeln!(text, "{table}\n");
     }
-    for line in devices(document) {
+    for line in committed_sections(&document.section_totals).into_iter().chain(devices(document)) {
         let _ = writeln!(text, "{line}");
     }
     let _ = writeln!(text, "{}", overall(document));
@@ -165,6 +168,39 @@ fn locks(document: &ResultDocument, bold: bool) -> Option<Table> {
     (!document.locks.is_empty()).then_some(table)
 }
 
+/// The call sites of critical sections that cost most; none where no hint spoke of sections.
+fn sections(sections: &[SectionResult], bold: bool) -> Option<Table> {
+    let headings = ["kind", "locked", "transactional", "spin cycles", "restart cycles", "concurrency"];
+    let mut table = table("sections by call site", &headings, bold);
+    for section in sections.iter().take(SECTIONS_MAX) {
+        let totals = &section.totals;
+        let values = [
+            totals.locked,
+            totals.transactional,
+            totals.spin_cycles,
+            totals.restart_cycles.values().sum(),
+            totals.concurrency_max as u64,
+        ];
+        add(&mut table, &section.site, [section.kind.clone()].into_iter().chain(values.map(grouped)));
+    }
+    (!sections.is_empty()).then_some(table)
+}
+
+/// How many of the critical sections committed as transactions, of all and of each kind of lock.
+fn committed_sections(totals: &BTreeMap<String, SectionTotals>) -> Option<String> {
+    let share = |transactional: u64, all: u64| format!("{:.2} %", transactional as f64 / all as f64 * 100.0);
+    let all = |totals: &SectionTotals| totals.locked + totals.transactional;
+    let transactional = totals.values().map(|totals| totals.transactional).sum();
+    let sections = totals.values().map(all).sum();
+    let kinds = totals.iter().filter(|(_, totals)| all(totals) > 0);
+    let kinds: Vec<String> =
+        kinds.map(|(kind, totals)| format!("{kind} {}", share(totals.transactional, all(totals)))).collect();
+    (sections > 0).then(|| {
+        let whole = share(transactional, sections);
+        format!("sections: {whole} of {} committed as transactions ({})", grouped(sections), kinds.join(", "))
+    })
+}
+
 /// What transactions did; none when none ran.
 fn transactions(harts: &[HartResult], bold: bool) -> Option<Table> {
     let of_harts = |value: &dyn Fn(&TransactionResult) -> u64| -> Vec<u64> {
@@ -296,6 +332,42 @@ mod tests {
             ..TransactionResult::default()
         };
         insta::assert_snapshot!(transactions(&[hart(first), hart(second)], false).expect("a table"));
+    }
+
+    fn totals(locked: u64, transactional: u64) -> SectionTotals {
+        SectionTotals { locked, transactional, ..SectionTotals::default() }
+    }
+
+    #[test]
+    fn only_the_costliest_sections_are_shown() {
+        let section = |index: u64| SectionResult {
+            site: format!("dput+{index:#x}"),
+            kind: "spin".to_owned(),
+            locks: 3,
+            lock: None,
+            totals: SectionTotals {
+                spin_cycles: 1000 * index,
+                restart_cycles: [("conflict".to_owned(), index), ("explicit".to_owned(), 100_000)].into(),
+                concurrency_max: 4,
+                ..totals(index, 2000 * index)
+            },
+            io_restarts_at: BTreeMap::new(),
+        };
+        let all: Vec<SectionResult> = (1..=12).rev().map(section).collect();
+        assert!(sections(&[], false).is_none());
+        insta::assert_snapshot!(sections(&all, false).expect("a table"));
+    }
+
+    #[test]
+    fn the_share_of_committed_sections_is_said_for_each_kind_that_there_is() {
+        let kinds = [("raw", totals(500, 0)), ("spin", totals(1, 1499)), ("write", totals(0, 0))];
+        let kinds = kinds.map(|(kind, totals)| (kind.to_owned(), totals)).into();
+        insta::assert_snapshot!(
+            committed_sections(&kinds).expect("a line"),
+            @"sections: 74.95 % of 2,000 committed as transactions (raw 0.00 %, spin 99.93 %)"
+        );
+        assert_eq!(committed_sections(&BTreeMap::new()), None);
+        assert_eq!(committed_sections(&[("spin".to_owned(), totals(0, 0))].into()), None);
     }
 
     #[test]
