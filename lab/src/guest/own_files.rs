@@ -19,6 +19,7 @@ type Text = (&'static str, &'static str, &'static str);
 /// In every root file system. A test holds the lists complete.
 const EVERYWHERE: &[Text] = texts! {
     "init" => "usr/sbin/init",
+    "workloads/bonnie++" => "concord/workloads/bonnie++",
     "workloads/check" => "concord/workloads/check",
     "workloads/dpunish" => "concord/workloads/dpunish",
     "workloads/files" => "concord/workloads/files",
@@ -35,8 +36,10 @@ const EVERYWHERE: &[Text] = texts! {
 
 /// The workloads that need what only the `benchmarks` guest has.
 const BENCHMARKS: &[Text] = texts! {
+    "workloads/configure" => "concord/workloads/configure",
     "workloads/find" => "concord/workloads/find",
     "workloads/mab" => "concord/workloads/mab",
+    "workloads/pmake" => "concord/workloads/pmake",
 };
 
 /// What the C programs are compiled from, beside the headers of the machine.
