@@ -75,9 +75,10 @@ impl SectionKind {
     ];
 
     /// The kind that is added to the code of a hint that begins a section.
+    #[inline]
     pub fn of_code(code: u16) -> Option<SectionKind> {
         Hint::from_code(code).filter(|hint| hint.begins_section())?;
-        SectionKind::ALL.iter().map(|(kind, _)| *kind).find(|kind| *kind as u16 == code & 7)
+        SectionKind::ALL.get(usize::from(code & 7)).map(|(kind, _)| *kind)
     }
 }
 
@@ -103,15 +104,13 @@ impl Hint {
 
     /// The hint with this code, which for the begin of a section has its kind added; `None` for a code that says nothing to the
     /// machine.
+    #[inline]
     pub fn from_code(code: u16) -> Option<Hint> {
-        Hint::ALL.iter().map(|(hint, _)| *hint).find(|hint| match hint.begins_section() {
-            true => (code ^ *hint as u16) < SectionKind::ALL.len() as u16,
-            false => *hint as u16 == code,
-        })
+        BY_CODE.get(usize::from(code)).copied().flatten()
     }
 
     /// Whether a section begins; the code has its kind then.
-    pub fn begins_section(self) -> bool {
+    pub const fn begins_section(self) -> bool {
         matches!(self, Hint::SectionLocked | Hint::SectionTransactional)
     }
 
@@ -130,6 +129,23 @@ impl Hint {
         Hint::from_code((instruction >> 20) as u16).map(|hint| (hint, argument_register))
     }
 }
+
+/// The hint of each code: a kernel executes one for every lock.
+const BY_CODE: [Option<Hint>; 64] = {
+    let mut table = [None; 64];
+    let mut index = 0;
+    while index < Hint::ALL.len() {
+        let hint = Hint::ALL[index].0;
+        let codes = if hint.begins_section() { SectionKind::ALL.len() } else { 1 };
+        let mut kind = 0;
+        while kind < codes {
+            table[hint as usize + kind] = Some(hint);
+            kind += 1;
+        }
+        index += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {
