@@ -9,7 +9,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// The configuration with its root on a copy of the image. The image is mostly holes, and the copy keeps them.
-fn on_a_copy(configuration: Configuration, mode: DiskMode, directory: &Path) -> Configuration {
+pub fn on_a_copy(configuration: Configuration, mode: DiskMode, directory: &Path) -> Configuration {
     let path = directory.join("root.ext4");
     host_tool("cp", &["--sparse=always", text(&configuration.disks[0].path), text(&path)]);
     Configuration { disks: vec![DiskImage { path, mode }], ..configuration }
@@ -26,7 +26,7 @@ fn digest(path: &Path) -> blake3::Hash {
 }
 
 /// Checks the file system without the journal's help: nothing to replay and nothing to repair.
-fn is_clean(image: &Path) {
+pub fn is_clean(image: &Path) {
     host_tool("e2fsck", &["-f", "-n", text(image)]);
     let header = host_tool("dumpe2fs", &["-h", text(image)]);
     assert!(header.lines().any(|line| line.starts_with("Filesystem state:") && line.ends_with(" clean")), "{header}");

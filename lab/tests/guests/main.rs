@@ -12,3 +12,4 @@ mod endings;
 mod modules;
 mod network;
 mod support;
+mod workloads;
