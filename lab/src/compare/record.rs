@@ -47,7 +47,7 @@ pub struct HartRecord {
     pub supervisor_cycles: u64,
     pub idle_cycles: u64,
     /// The part of the idle cycles in which a request to a disk was under way.
-    pub io_wait_cycles: Option<u64>,
+    pub io_wait_cycles: u64,
 }
 
 /// All conflicts of transactions.
@@ -158,14 +158,14 @@ impl RunResult {
         self.of_harts(|hart| hart.user_cycles)
     }
 
-    /// Cycles in which harts had nothing to do and waited for no disk; all idle cycles where the two are not told apart.
+    /// Cycles in which harts had nothing to do and waited for no disk.
     pub fn idle_cycles(&self) -> u64 {
-        self.of_harts(|hart| hart.idle_cycles) - self.io_wait_cycles().unwrap_or(0)
+        self.of_harts(|hart| hart.idle_cycles.saturating_sub(hart.io_wait_cycles))
     }
 
     /// Idle cycles in which a request to a disk was under way.
-    pub fn io_wait_cycles(&self) -> Option<u64> {
-        self.harts.iter().map(|hart| hart.io_wait_cycles).sum()
+    pub fn io_wait_cycles(&self) -> u64 {
+        self.of_harts(|hart| hart.io_wait_cycles)
     }
 
     fn of_sections(&self, value: impl Fn(&SectionRecord) -> u64) -> u64 {

@@ -15,6 +15,17 @@ pub struct Chart {
     /// With its unit.
     pub y_label: &'static str,
     pub categories: Vec<Category>,
+    /// Values that the vertical axis has at least.
+    pub range: (f64, f64),
+}
+
+/// Gives charts that are compared with each other the same vertical axis.
+pub fn align(charts: &mut [Chart]) {
+    let ends: Vec<f64> = charts.iter().flat_map(Chart::ends).collect();
+    let range = ends.into_iter().fold((0.0, 0.0), |(low, high): (f64, f64), end| (low.min(end), high.max(end)));
+    for chart in charts {
+        chart.range = range;
+    }
 }
 
 /// A place on the horizontal axis.
@@ -112,10 +123,14 @@ impl Chart {
         self.categories.iter().flat_map(|category| &category.bars)
     }
 
-    fn scale(&self) -> Scale {
+    /// Where bars and their intervals end.
+    fn ends(&self) -> impl Iterator<Item = f64> {
         let sums = self.bars().map(|bar| bar.segments.iter().map(|segment| segment.value).sum());
-        let ends = self.bars().filter_map(|bar| bar.interval).flat_map(|(low, high)| [low, high]);
-        Scale::new(sums.chain(ends))
+        sums.chain(self.bars().filter_map(|bar| bar.interval).flat_map(|(low, high)| [low, high]))
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::new(self.ends().chain([self.range.0, self.range.1]))
     }
 
     /// The chart as an SVG element.
@@ -230,7 +245,7 @@ mod tests {
             bars: vec![Bar { segments: vec![segment(value)], interval: Some((value - 1.0, value + 1.0)) }],
         };
         let categories = values.iter().enumerate().map(category).collect();
-        Chart { title: "8 harts".to_owned(), x_label: "workload", y_label: "change (%)", categories }
+        Chart { title: "8 harts".to_owned(), x_label: "workload", y_label: "change (%)", categories, range: (0.0, 0.0) }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The figures of the page: which charts stand above a table, and what is seen in them.
 
-use super::chart::{Bar, Category, Chart, Segment};
+use super::chart::{Bar, Category, Chart, Segment, align};
 use super::data::{Data, GroupData};
 use super::seen;
 use super::table::{Show, grouped, shown};
@@ -76,6 +76,15 @@ fn by_harts<'a, 'b>(data: &'b Data<'a>) -> Vec<(usize, Vec<&'b [GroupData<'a>]>)
     data.plan.description.harts.iter().map(of).collect()
 }
 
+const NO_RANGE: (f64, f64) = (0.0, 0.0);
+
+/// Charts that have something in them, on one scale.
+fn drawable(mut charts: Vec<Chart>) -> Vec<Chart> {
+    charts.retain(|chart| chart.marks_count() > 0);
+    align(&mut charts);
+    charts
+}
+
 /// A chart for each hart count with a category for each workload, whose bars `bar` makes of the kernels from one on.
 fn by_workload(
     data: &Data,
@@ -93,8 +102,9 @@ fn by_workload(
         x_label: "workload",
         y_label,
         categories: sets.iter().map(category).collect(),
+        range: NO_RANGE,
     };
-    by_harts(data).into_iter().map(chart).filter(|chart| chart.marks_count() > 0).collect()
+    drawable(by_harts(data).into_iter().map(chart).collect())
 }
 
 /// A bar of one value.
@@ -191,11 +201,11 @@ fn by_kernel(
                 x_label: "workload",
                 y_label,
                 categories: sets.iter().map(category).collect(),
+                range: NO_RANGE,
             });
         }
     }
-    charts.retain(|chart| chart.marks_count() > 0);
-    charts
+    drawable(charts)
 }
 
 /// A mode's class, its name and its cycles.
@@ -203,23 +213,21 @@ type Mode = (&'static str, &'static str, fn(&RunResult) -> u64);
 
 fn modes(data: &Data) -> Figure {
     let whole = RunResult::all_cycles;
-    let has_io_wait = data.groups.iter().flat_map(|group| &group.runs).all(|(_, run)| run.io_wait_cycles().is_some());
     let modes: [Mode; 4] = [
         ("user", "user", RunResult::user_cycles),
         ("system", "system", RunResult::kernel_cycles),
-        ("wait", "I/O wait", |run| run.io_wait_cycles().unwrap_or(0)),
+        ("wait", "I/O wait", RunResult::io_wait_cycles),
         ("idle", "idle", RunResult::idle_cycles),
     ];
-    let shown_modes = || modes.iter().filter(|(class, ..)| has_io_wait || *class != "wait");
     let charts = by_kernel(data, "cycles of all harts (%)", 0, |group| {
         let segment = |(class, name, value): &Mode| {
             let estimate = group.share(value, whole)?;
             let hover = hover(group, name, &format!("{}%", shown(&estimate, Show::Percent)));
             Some(Segment { value: estimate.mean * 100.0, class: (*class).to_owned(), hover })
         };
-        shown_modes().filter_map(segment).collect()
+        modes.iter().filter_map(segment).collect()
     });
-    Figure { seen: seen::modes(data), legend: shown_modes().map(|(class, name, _)| key(class, name)).collect(), charts }
+    Figure { seen: seen::modes(data), legend: modes.iter().map(|(class, name, _)| key(class, name)).collect(), charts }
 }
 
 fn restarts(data: &Data) -> Figure {
@@ -297,9 +305,10 @@ fn counts(
             x_label,
             y_label,
             categories: labels(harts).into_iter().take(last + 1).enumerate().map(category).collect(),
+            range: NO_RANGE,
         });
     }
-    charts
+    drawable(charts)
 }
 
 fn concurrency(data: &Data) -> Figure {

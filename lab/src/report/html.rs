@@ -7,6 +7,11 @@ use super::{Part, Report};
 use crate::compare::statistics::CONFIDENCE;
 use std::fmt::Write;
 
+/// Texts of cells that are longer are broken into lines.
+const CELL_LENGTH_MAX: usize = 40;
+/// Tables with more rows are folded.
+const OPEN_ROWS_MAX: usize = 36;
+
 const STYLE: &str = include_str!("style.css");
 
 /// Text as HTML has it, in elements and in quoted attributes. Characters that no document may have are left out.
@@ -138,13 +143,12 @@ fn section(page: &mut String, report: &Report, part: &Part) {
     if let Some(figure) = figure {
         draw(page, &figure);
     }
-    match part {
-        Part::Main(table) => html_table(page, table),
-        Part::Detail(table) => {
-            let _ = writeln!(page, "<details><summary>{} rows</summary>", table.rows.len());
-            html_table(page, table);
-            page.push_str("</details>\n");
-        }
+    if matches!(part, Part::Detail(_)) || table.rows.len() > OPEN_ROWS_MAX {
+        let _ = writeln!(page, "<details><summary>The table: {} rows</summary>", table.rows.len());
+        html_table(page, table);
+        page.push_str("</details>\n");
+    } else {
+        html_table(page, table);
     }
     page.push_str("</section>\n");
 }
@@ -185,7 +189,9 @@ fn html_table(page: &mut String, table: &Table) {
         let is_first = above.is_none_or(|above| above[..2] != row[..2]);
         let _ = write!(page, "<tr{}>", if is_first { " class=\"first\"" } else { "" });
         for (cell, column) in row.iter().zip(&table.columns) {
-            let _ = write!(page, "<td class=\"{}\">{}</td>", class(column.show), cell_html(cell, column.show));
+            let is_long = matches!(cell, Cell::Text(text) if text.len() > CELL_LENGTH_MAX);
+            let class = if is_long { "long" } else { class(column.show) };
+            let _ = write!(page, "<td class=\"{class}\">{}</td>", cell_html(cell, column.show));
         }
         page.push_str("</tr>\n");
         above = Some(row);

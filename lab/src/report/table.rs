@@ -33,6 +33,8 @@ pub enum Show {
     Text,
     /// Whole numbers.
     Count,
+    /// The same without the interval, which CSV and JSON have.
+    Mean,
     /// Millions with two decimals.
     Millions,
     /// Per cent of a share.
@@ -113,7 +115,7 @@ impl Cell {
 /// An estimate with its interval, in the unit that a column shows.
 pub fn shown(estimate: &Estimate, show: Show) -> String {
     let (factor, decimals) = match show {
-        Show::Count | Show::Text | Show::Runs => (1.0, 0),
+        Show::Count | Show::Mean | Show::Text | Show::Runs => (1.0, 0),
         Show::Millions => (1e-6, 2),
         Show::Percent | Show::Change => (100.0, 2),
         Show::Decimal => (1.0, 2),
@@ -123,7 +125,7 @@ pub fn shown(estimate: &Estimate, show: Show) -> String {
     if show == Show::Change && !text.starts_with('-') {
         text.insert(0, '+');
     }
-    if let Some(half_width) = scaled.half_width {
+    if let Some(half_width) = scaled.half_width.filter(|_| show != Show::Mean) {
         text.push_str(" ± ");
         text.push_str(&grouped(half_width, decimals));
     }

@@ -68,7 +68,7 @@ pub fn io(data: &Data) -> Table {
         Column::new("io_restarts", "restarts for I/O", Show::Count),
         Column::new("executions_share", "of executions (%)", Show::Percent),
     ];
-    columns.extend(DEPTHS.map(|(name, heading)| Column::new(name, heading, Show::Count)));
+    columns.extend(DEPTHS.map(|(name, heading)| Column::new(name, heading, Show::Mean)));
     columns.push(Column::new("depth_mean", "mean depth", Show::Decimal));
     columns.push(Column::new("io_restart_share", "lost (% of kernel time)", Show::Percent));
     let cells = |group: &GroupData| {

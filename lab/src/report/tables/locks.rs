@@ -22,9 +22,10 @@ pub fn locks(data: &Data) -> Table {
     let mut columns = group_columns();
     columns.insert(2, Column::new("lock", "lock", Show::Text));
     columns.extend([
-        Column::new("locked", "as a lock", Show::Count),
-        Column::new("transactional", "as a transaction", Show::Count),
+        Column::new("locked", "as a lock", Show::Mean),
+        Column::new("transactional", "as a transaction", Show::Mean),
         Column::new("spin_cycles", "spinning (million cycles)", Show::Millions),
+        Column::new("restarts", "restarts", Show::Mean),
         Column::new("restart_cycles", "restarts (million cycles)", Show::Millions),
         Column::new("lost_share", "lost (% of kernel time)", Show::Percent),
         Column::new("concurrency_max", "most harts", Show::Count),
@@ -82,6 +83,7 @@ fn row(group: &GroupData, lock: &str, sections: &[(usize, &SectionRecord)]) -> V
         group.mean_of(sections, |section| section.locked).into(),
         group.mean_of(sections, |section| section.transactional).into(),
         group.mean_of(sections, |section| section.spin_cycles).into(),
+        group.mean_of(sections, SectionRecord::restarts).into(),
         group.mean_of(sections, SectionRecord::transaction_cycles).into(),
         share().into(),
         sections.iter().map(|(_, section)| section.concurrency_max).max().unwrap_or(0).into(),

@@ -66,9 +66,9 @@ pub fn restarts_by_site(data: &Data) -> Table {
     columns.extend([
         Column::new("site", "call site", Show::Text),
         Column::new("lock", "lock", Show::Text),
-        Column::new("executions", "executions", Show::Count),
-        Column::new("transactional", "committed", Show::Count),
-        Column::new("restarts", "restarts", Show::Count),
+        Column::new("executions", "executions", Show::Mean),
+        Column::new("transactional", "committed", Show::Mean),
+        Column::new("restarts", "restarts", Show::Mean),
         Column::new("causes", "by cause", Show::Text),
         Column::new("restart_cycles", "lost (million cycles)", Show::Millions),
         runs_column(),

@@ -35,34 +35,20 @@ pub fn time(data: &Data) -> Table {
 /// User, system, I/O wait and idle time (figure 3 of the paper).
 pub fn modes(data: &Data) -> Table {
     let whole = RunResult::all_cycles;
-    let has_io_wait = has_io_wait(data);
-    let idle = if has_io_wait { "idle (%)" } else { "idle, with I/O wait (%)" };
-    let mut columns = vec![
-        Column::new("user_share", "user (%)", Show::Percent),
-        Column::new("system_share", "system (%)", Show::Percent),
-    ];
-    columns.extend(has_io_wait.then(|| Column::new("io_wait_share", "I/O wait (%)", Show::Percent)));
-    columns.push(Column::new("idle_share", idle, Show::Percent));
     Table {
         name: "modes",
         title: "User, system, I/O wait and idle time".to_owned(),
         note: "Shares of the cycles of all harts. A hart waits for I/O when it is idle while a request to a disk is under way.".to_owned(),
-        columns: by_group_columns(columns),
+        columns: by_group_columns(vec![
+            Column::new("user_share", "user (%)", Show::Percent),
+            Column::new("system_share", "system (%)", Show::Percent),
+            Column::new("io_wait_share", "I/O wait (%)", Show::Percent),
+            Column::new("idle_share", "idle (%)", Show::Percent),
+        ]),
         rows: by_group(data, |group| {
-            let mut cells = vec![
-                group.share(RunResult::user_cycles, whole).into(),
-                group.share(RunResult::kernel_cycles, whole).into(),
-            ];
-            if has_io_wait {
-                cells.push(group.share(|run| run.io_wait_cycles().unwrap_or(0), whole).into());
-            }
-            cells.push(group.share(RunResult::idle_cycles, whole).into());
-            cells
+            let modes =
+                [RunResult::user_cycles, RunResult::kernel_cycles, RunResult::io_wait_cycles, RunResult::idle_cycles];
+            modes.map(|mode| group.share(mode, whole).into()).into()
         }),
     }
-}
-
-/// Whether the runs tell waiting for disks from having nothing to do.
-fn has_io_wait(data: &Data) -> bool {
-    data.groups.iter().flat_map(|group| &group.runs).all(|(_, run)| run.io_wait_cycles().is_some())
 }

@@ -1,0 +1,147 @@
+//! A comparison with invented runs: every kind of number that reports show, small enough to be read.
+
+use concord_lab::compare::kernel::KernelChoice;
+use concord_lab::compare::plan::{Group, Guests, Input, Plan, Request, Run};
+use concord_lab::compare::record::RunFile;
+use concord_lab::compare::schedule::RunOutcome;
+use concord_lab::compare::workload::Size;
+use concord_machine::Board;
+use serde_json::{Value, json};
+
+/// Call sites: function, kind, lock, how contended, whether I/O is done inside.
+const SITES: [(&str, &str, Option<&str>, u64, bool); 9] = [
+    ("d_move+0x1e", "spin", Some("rename_lock"), 9, false),
+    ("dput+0x62", "spin", None, 7, false),
+    ("rmqueue_bulk+0x40", "spin", None, 4, false),
+    ("__slab_free+0x9a", "spin", Some("slab_lock<&>\"x\""), 3, false),
+    ("try_to_wake_up+0x54", "raw", None, 5, false),
+    ("virtqueue_add_sgs+0x30", "spin", None, 2, true),
+    ("uart_write+0x28", "spin", Some("port_lock"), 1, true),
+    ("ktime_get+0x12", "seqlock", Some("tk_core"), 6, false),
+    ("sleepers+0x8", "read", None, 0, false),
+];
+
+/// A generator of numbers (Marsaglia, "Xorshift RNGs", 2003).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// About `number`: up to `percent` more or less.
+    fn about(&mut self, number: u64, percent: u64) -> u64 {
+        let span = number * percent / 100;
+        number - span + self.next() % (2 * span + 1)
+    }
+}
+
+pub fn plan(workloads: &[&str], kernels: &[&str], harts: &[usize], seeds: u64) -> Plan {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let definitions = names(&["no-ipi=cx=on cx.safe=counter,wake"]);
+    let defined = if kernels.contains(&"no-ipi") { definitions } else { Vec::new() };
+    let request = Request {
+        workloads: names(workloads),
+        kernels: KernelChoice::choose(Some(&names(kernels)), &defined).unwrap(),
+        harts: harts.to_vec(),
+        seeds,
+        size: Size::Quick,
+        board: Board::preset("metatm-2007").unwrap(),
+        append: String::new(),
+        check_isolation: false,
+        instructions_max: None,
+    };
+    let input = |name: &str| Input { path: format!("/guests/{name}").into(), blake3: format!("digest of {name}") };
+    let roots = [("rootfs", input("rootfs")), ("benchmarks", input("benchmarks"))].into();
+    Plan::new(&request, &Guests { image: input("Image"), symbols: input("vmlinux"), roots }).unwrap()
+}
+
+/// A result for every run.
+pub fn outcomes(plan: &Plan) -> Vec<Vec<RunOutcome>> {
+    let of_run = |group: &Group, run: &Run| {
+        let file: RunFile =
+            serde_json::from_value(json!({ "id": run.id, "result": result(plan, group, run) })).unwrap();
+        RunOutcome::Made(Box::new(file))
+    };
+    plan.groups.iter().map(|group| group.runs.iter().map(|run| of_run(group, run)).collect()).collect()
+}
+
+/// One run that the guest failed and one that never booted, with words that a page must not take for its own.
+pub fn fail_some(outcomes: &mut [Vec<RunOutcome>]) {
+    let console = vec!["[    1.0] Oops <script>alert(1)</script>".to_owned(), "---[ end trace ]---".to_owned()];
+    if let RunOutcome::Made(file) = &mut outcomes[1][0] {
+        file.result.exit = "failed".to_owned();
+        (file.result.exit_code, file.result.guest_code) = (1, 2);
+        file.result.console.clone_from(&console);
+    }
+    let last = outcomes.last_mut().unwrap();
+    last.fill(RunOutcome::NotBooted("panicked, before the workload's region of interest began".to_owned(), console));
+}
+
+fn result(plan: &Plan, group: &Group, run: &Run) -> Value {
+    let place = |names: Vec<&String>, name: &String| names.iter().position(|known| *known == name).unwrap() as u64;
+    let kernel = place(plan.description.kernels.iter().map(|kernel| &kernel.name).collect(), &group.kernel);
+    let workload = place(plan.description.workloads.iter().collect(), &group.workload);
+    let harts = group.harts as u64;
+    // What the seed changes is small beside what workload and kernel change.
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ run.seed << 20 ^ workload << 12 ^ kernel << 8 ^ harts);
+    numbers.next();
+    let kernel_time =
+        (400 + 90 * workload) * 1_000_000 * (100 + 2 * workload - 3 * kernel.min(2) * (workload % 3)) / 100;
+    let hart = |numbers: &mut Numbers| {
+        json!({
+            "instructions": 80_000_000,
+            "user_cycles": numbers.about(60_000_000 * (1 + workload % 4), 2),
+            "supervisor_cycles": numbers.about(kernel_time / harts, 2),
+            "idle_cycles": 120_000_000,
+            "io_wait_cycles": 30_000_000 * (workload % 3),
+        })
+    };
+    let harts_list: Vec<Value> = (0..harts).map(|_| hart(&mut numbers)).collect();
+    let sections: Vec<Value> =
+        (0..SITES.len()).map(|site| section(&mut numbers, site, group, kernel, workload)).collect();
+    let conflicts = if kernel == 0 { 0 } else { numbers.about(900 * harts, 20) };
+    json!({
+        "exit": "powered-off", "exit_code": 0, "guest_code": 0, "message": null,
+        "digest": format!("{:016x}", numbers.next()), "instructions": 900_000_000 + numbers.next() % 1000,
+        "region": true, "region_cycles": numbers.about(kernel_time / harts + 200_000_000, 1),
+        "harts": harts_list, "sections": sections,
+        "section_locks": [{
+            "lock": "rename_lock", "locked": 100, "transactional": 20 * kernel, "spin_cycles": 5000, "restart_cycles": 700,
+            "concurrency_max": harts,
+        }],
+        "conflict_totals": {
+            "count": conflicts, "lost_cycles": conflicts * 300, "lost_words": conflicts * 9, "inversions": conflicts / 11,
+        },
+        "console": ["done"],
+    })
+}
+
+fn section(numbers: &mut Numbers, index: usize, group: &Group, kernel: u64, workload: u64) -> Value {
+    let harts = group.harts as u64;
+    let (site, kind, lock, contention, does_io) = SITES[index];
+    let executions = numbers.about(20_000 * (1 + index as u64), 5);
+    let is_transactional = kernel > 0 && kind != "raw" && !(group.kernel == "txlinux-ss" && index % 2 == 1);
+    let io = if does_io && is_transactional { executions * (1 + 6 * (index as u64 % 2)) / 10 } else { 0 };
+    let (transactional, locked) = if is_transactional { (executions - io, io) } else { (0, executions) };
+    let spinning = locked * contention * harts * (1 + workload) / 20;
+    let conflicts = if is_transactional { numbers.about(executions * contention / 100, 10) } else { 0 };
+    let concurrency_max = if is_transactional { 1 + contention * harts / 10 } else { 1 };
+    let mut concurrency = vec![0; concurrency_max as usize];
+    concurrency[0] = executions;
+    json!({
+        "site": site, "kind": kind, "lock": lock, "locks": if lock.is_some() { 1 } else { 150 },
+        "locked": locked, "contended": spinning / 90, "spin_cycles": spinning * 12, "test_loops": spinning * 2,
+        "test_and_set_loops": spinning / 5, "hold_cycles": locked * 90,
+        "transactional": transactional, "transactional_cycles": transactional * 100, "wait_cycles": 0,
+        "restarts": { "conflict": conflicts, "need-exclusive": io },
+        "restart_cycles": { "conflict": conflicts * 420, "need-exclusive": io * 150 },
+        "exclusive_after": { "need-exclusive": io },
+        "io_restarts_by_depth": [io * 3 / 4, io / 4],
+        "io_restarts_at": { "virtio_notify": io },
+        "concurrency_max": concurrency_max, "concurrency": concurrency,
+    })
+}

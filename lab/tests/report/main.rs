@@ -1,0 +1,118 @@
+//! Reports of a comparison with invented runs: the same text each time, and a page that a browser shows whole.
+
+mod browser;
+mod fixture;
+
+use browser::open;
+use concord_lab::compare::plan::Plan;
+use concord_lab::compare::store::Store;
+use concord_lab::report::{Data, Report};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Writes the report of a comparison into a folder of its own; the main tables.
+fn write(folder: &Path, failing: bool, size: (&[&str], &[&str], &[usize], u64)) -> String {
+    let (workloads, kernels, harts, seeds) = size;
+    let plan = fixture::plan(workloads, kernels, harts, seeds);
+    let mut outcomes = fixture::outcomes(&plan);
+    if failing {
+        fixture::fail_some(&mut outcomes);
+    }
+    let store = Store::open(folder, &plan).unwrap();
+    let report = Report::new(Data::new(&plan, &outcomes));
+    report.write(&store).unwrap();
+    report.text()
+}
+
+const SMALL: (&[&str], &[&str], &[usize], u64) = (&["dpunish", "find"], &["linux", "txlinux-cx"], &[8], 3);
+const LARGE: (&[&str], &[&str], &[usize], u64) = (
+    &["pmake", "bonnie++", "mab", "configure", "find", "dpunish"],
+    &["linux", "txlinux-ss", "txlinux-cx", "no-ipi"],
+    &[4, 8, 16, 32],
+    2,
+);
+
+/// A text with the seeds in the place of the names of runs, which change with the machine.
+fn without_names(text: &str, plan: &Plan) -> String {
+    let runs = plan.groups.iter().flat_map(|group| &group.runs);
+    runs.fold(text.to_owned(), |text, run| text.replace(&run.id, &format!("[run {}]", run.seed)))
+}
+
+/// Every file below a folder.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for part in ["", "tables"] {
+        for entry in std::fs::read_dir(folder.join(part)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn tables_are_as_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    insta::assert_snapshot!("text", write(folder.path(), false, SMALL));
+    let csv: Vec<String> = files(folder.path())
+        .into_iter()
+        .filter(|(name, _)| name.ends_with(".csv"))
+        .map(|(name, content)| format!("{name}\n{}", String::from_utf8(content).unwrap()))
+        .collect();
+    let plan = fixture::plan(SMALL.0, SMALL.1, SMALL.2, SMALL.3);
+    insta::assert_snapshot!("csv", without_names(&csv.join("\n"), &plan));
+}
+
+#[test]
+fn failed_runs_are_in_no_table_but_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    insta::assert_snapshot!("failures", write(folder.path(), true, SMALL));
+}
+
+#[test]
+fn equal_runs_make_equal_files() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let texts = folders.each_ref().map(|folder| write(folder.path(), true, SMALL));
+    assert_eq!(texts[0], texts[1]);
+    assert_eq!(files(folders[0].path()), files(folders[1].path()));
+}
+
+/// A page with at least some number of charts is shown whole, in a window and on a telephone. It stays, for whoever wants to look.
+#[track_caller]
+fn shows_everything(name: &str, failing: bool, size: (&[&str], &[&str], &[usize], u64), charts_min: usize) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    write(&folder, failing, size);
+    let page = folder.join("report.html");
+    let text = std::fs::read_to_string(&page).unwrap();
+    for outside in ["http://", "https://", "//cdn", "@import", "url(", "<script"] {
+        assert!(!text.contains(outside), "the page has {outside:?}");
+    }
+    for (width, height) in [(1280, 900), (390, 844)] {
+        let view = open(&page, width, height);
+        assert_eq!(view.complaints, Vec::<String>::new(), "at {width}");
+        assert!(view.charts.len() >= charts_min, "{} charts at {width}", view.charts.len());
+        for chart in &view.charts {
+            assert!(chart.expected > 0 && chart.expected == chart.visible, "at {width}: {chart:?}");
+        }
+        assert!(view.scroll_width <= view.client_width, "the page is {} wide at {width}", view.scroll_width);
+    }
+}
+
+#[test]
+fn a_browser_shows_every_bar() {
+    shows_everything("small", false, SMALL, 10);
+}
+
+#[test]
+fn a_browser_shows_every_bar_of_a_large_comparison() {
+    shows_everything("large", true, LARGE, 40);
+}
+
+#[test]
+fn a_browser_shows_one_kernel_alone() {
+    shows_everything("alone", false, (&["files"], &["linux"], &[1], 1), 4);
+}
