@@ -52,7 +52,7 @@ const PACKAGES: &str = "to fetch and unpack packages for guests";
 const FILE_SYSTEM: &str = "to make and check file systems";
 const COMPARE: &str = "to compare with another simulator in tests and benchmarks";
 
-const REQUIREMENTS: [Requirement; 27] = [
+const REQUIREMENTS: [Requirement; 29] = [
     program("riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "to compile for riscv64"),
     program("riscv64-linux-gnu-ld", "binutils-riscv64-linux-gnu", "to link for riscv64"),
     file("/usr/riscv64-linux-gnu/lib/libc.a", "libc6-dev-riscv64-cross", "to link guest programs"),
@@ -63,6 +63,8 @@ const REQUIREMENTS: [Requirement; 27] = [
     program("bison", "bison", KERNEL),
     program("bc", "bc", KERNEL),
     program("perl", "perl", KERNEL),
+    program("patch", "patch", KERNEL),
+    program("ccache", "ccache", KERNEL),
     file("/usr/include/libelf.h", "libelf-dev", KERNEL),
     file("/usr/include/openssl/ssl.h", "libssl-dev", KERNEL),
     program("xz", "xz-utils", "to unpack the kernel's source and modules"),

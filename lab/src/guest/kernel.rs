@@ -1,12 +1,13 @@
-//! The `kernel` guest: our build of Debian's Linux source for riscv64.
+//! The `kernel` guest: Debian's Linux source for riscv64, turned into TxLinux, in our own configuration.
 
 use super::cache::Staging;
 use super::digest::Inputs;
 use super::error::Error;
+use super::kernel_files;
 use super::process::{Runner, system_path, tool};
 use super::{Artifacts, Kitchen, Recipe};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const SOURCE_PACKAGE: &str = "linux-source-6.12";
 const SOURCE_ARCHIVE: &str = "/usr/src/linux-source-6.12.tar.xz";
@@ -14,7 +15,7 @@ const CROSS_COMPILE: &str = "riscv64-linux-gnu-";
 const FRAGMENT: &str = include_str!("../../../linux/config/concord.config");
 
 /// Raised when the commands below change in a way that changes the kernel.
-const RECIPE_VERSION: &str = "1";
+const RECIPE_VERSION: &str = "2";
 
 pub(super) struct Kernel;
 
@@ -24,17 +25,18 @@ impl Recipe for Kernel {
     }
 
     fn description(&self) -> &'static str {
-        "Linux 6.12 of Debian's source package in our own lean configuration: Image, vmlinux, modules"
+        "TxLinux: Linux 6.12 of Debian's source package whose spinlocks can be transactions: Image, vmlinux, modules"
     }
 
     fn steps_count(&self) -> usize {
-        4
+        5
     }
 
     fn inputs(&self, kitchen: &Kitchen) -> Result<Inputs, Error> {
         let mut inputs = Inputs::default();
         inputs.add("recipe", RECIPE_VERSION);
         inputs.add("configuration", FRAGMENT);
+        kernel_files::inputs(&mut inputs);
         inputs.add(SOURCE_PACKAGE, package_version(kitchen.runner, SOURCE_PACKAGE)?);
         for program in ["gcc", "ld"] {
             inputs.add(program, first_line_of_version(kitchen.runner, program)?);
@@ -45,23 +47,27 @@ impl Recipe for Kernel {
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error> {
         let (work, out) = (staging.work(), staging.out());
         let source = work.join("source");
-        let build = work.join("build");
-        for folder in [&source, &build] {
+        let objects = work.join("build");
+        for folder in [&source, &objects] {
             fs::create_dir(folder).map_err(Error::file("create", folder))?;
         }
+        let build = Build { source: &source, objects: &objects, compiled: kitchen.cache.folder("compiled")? };
 
         kitchen.step("unpack the source");
         let mut unpack = tool("tar");
         unpack.args(["--extract", "--strip-components=1", "--file", SOURCE_ARCHIVE, "--directory"]).arg(&source);
         kitchen.runner.run(&mut unpack, "unpack the kernel's source")?;
 
+        kitchen.step("convert");
+        kernel_files::convert(kitchen.runner, &source, &work)?;
+
         kitchen.step("configure");
         let fragment = work.join("concord.config");
         fs::write(&fragment, FRAGMENT).map_err(Error::file("write", &fragment))?;
-        let mut configure = make(&source, &build);
+        let mut configure = build.make();
         configure.env("KCONFIG_ALLCONFIG", &fragment).arg("allnoconfig");
         kitchen.runner.run(&mut configure, "configure the kernel")?;
-        let configuration = build.join(".config");
+        let configuration = objects.join(".config");
         let text = fs::read_to_string(&configuration).map_err(Error::file("read", &configuration))?;
         let lost = lost_options(FRAGMENT, &text);
         if !lost.is_empty() {
@@ -71,22 +77,35 @@ impl Recipe for Kernel {
         }
 
         kitchen.step("compile");
-        let mut compile = make(&source, &build);
+        let mut compile = build.make();
         compile.arg(format!("--jobs={}", kitchen.jobs)).args(["Image", "modules"]);
         kitchen.runner.run(&mut compile, "compile the kernel")?;
+        let modules = work.join("modules");
+        let modules: Vec<_> = kernel_files::put_modules(&modules)?.iter().map(|name| modules.join(name)).collect();
+        for module in &modules {
+            let mut compile = build.make();
+            compile.arg(format!("M={}", module.display())).arg("modules");
+            kitchen.runner.run(&mut compile, "compile our modules")?;
+        }
 
         kitchen.step("install");
-        let mut install = make(&source, &build);
+        let mut install = build.make();
         install.arg(format!("INSTALL_MOD_PATH={}", out.display())).args(["INSTALL_MOD_STRIP=1", "modules_install"]);
         kitchen.runner.run(&mut install, "install the kernel's modules")?;
+        for module in &modules {
+            let mut install = build.make();
+            install.arg(format!("M={}", module.display()));
+            install.arg(format!("INSTALL_MOD_PATH={}", out.display())).args(["INSTALL_MOD_STRIP=1", "modules_install"]);
+            kitchen.runner.run(&mut install, "install our modules")?;
+        }
         for link in ["build", "source"] {
             // They point into the work folder, which goes away.
             remove_links(&out.join("lib/modules"), link)?;
         }
         let files = [
-            ("Image", build.join("arch/riscv/boot/Image")),
-            ("vmlinux", build.join("vmlinux")),
-            ("System.map", build.join("System.map")),
+            ("Image", objects.join("arch/riscv/boot/Image")),
+            ("vmlinux", objects.join("vmlinux")),
+            ("System.map", objects.join("System.map")),
             ("config", configuration),
         ];
         let mut artifacts = Artifacts::new();
@@ -98,20 +117,40 @@ impl Recipe for Kernel {
     }
 }
 
-/// A make of the kernel's build system that names neither the builder nor the time, so that the same source gives the same bytes.
-fn make(source: &Path, build: &Path) -> std::process::Command {
-    let mut command = tool("nice");
-    command.arg("make").arg("-C").arg(source).arg(format!("O={}", build.display()));
-    command.args(["ARCH=riscv", &format!("CROSS_COMPILE={CROSS_COMPILE}")]);
-    command
-        .env("PATH", system_path())
-        .env("KBUILD_BUILD_TIMESTAMP", "Thu Jan 1 00:00:00 UTC 2026")
-        .env("KBUILD_BUILD_USER", "concord")
-        .env("KBUILD_BUILD_HOST", "concord")
-        .env("KBUILD_BUILD_VERSION", "1")
-        .env_remove("KBUILD_OUTPUT")
-        .env_remove("LOCALVERSION");
-    command
+/// The kernel's build system, at work on one build.
+struct Build<'a> {
+    source: &'a Path,
+    /// Where objects go.
+    objects: &'a Path,
+    /// What the compiler has compiled before, so that a change of one file compiles what that file is in.
+    compiled: PathBuf,
+}
+
+impl Build<'_> {
+    /// A make that names neither the builder nor the time, so that the same source gives the same bytes.
+    fn make(&self) -> std::process::Command {
+        let mut command = tool("nice");
+        command.arg("make").arg("-C").arg(self.source).arg(format!("O={}", self.objects.display()));
+        command.args([
+            "ARCH=riscv",
+            &format!("CROSS_COMPILE={CROSS_COMPILE}"),
+            &format!("CC=ccache {CROSS_COMPILE}gcc"),
+        ]);
+        // The work folder has another name each time.
+        command
+            .env("CCACHE_DIR", &self.compiled)
+            .env("CCACHE_MAXSIZE", "2G")
+            .env("CCACHE_BASEDIR", self.source.parent().unwrap_or(self.source))
+            .env("CCACHE_NOHASHDIR", "1")
+            .env("PATH", system_path())
+            .env("KBUILD_BUILD_TIMESTAMP", "Thu Jan 1 00:00:00 UTC 2026")
+            .env("KBUILD_BUILD_USER", "concord")
+            .env("KBUILD_BUILD_HOST", "concord")
+            .env("KBUILD_BUILD_VERSION", "1")
+            .env_remove("KBUILD_OUTPUT")
+            .env_remove("LOCALVERSION");
+        command
+    }
 }
 
 /// The lines of a configuration fragment that the final configuration does not fulfil.

@@ -12,6 +12,7 @@ mod error;
 mod ext4;
 mod files;
 mod kernel;
+mod kernel_files;
 mod module_disk;
 mod modules;
 mod own_files;

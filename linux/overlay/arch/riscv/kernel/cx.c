@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What transactions in the kernel need of this architecture: stacks for the handlers that interrupt them, interrupts that wait for the
+ * commit, and the conflict priority of the thread that runs.
+ */
+#include <linux/bitops.h>
+#include <linux/cx.h>
+#include <linux/export.h>
+#include <linux/gfp.h>
+#include <linux/init.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <asm/cpufeature.h>
+#include <asm/cx_entry.h>
+
+/* The end of the stack that the next trap in a transaction takes. */
+DEFINE_PER_CPU(unsigned long, cx_stack_next);
+
+/* cx.entry=unsafe: handlers stay on the interrupted stack, to show what comes of it. */
+bool cx_entry_is_unsafe __ro_after_init;
+
+int __init cx_arch_init(bool unsafe_entry)
+{
+	unsigned int cpu;
+
+	if (!riscv_has_extension_unlikely(RISCV_ISA_EXT_XMETATM))
+		return -ENODEV;
+	BUILD_BUG_ON(NR_CPUS > BITS_PER_LONG);
+	cx_entry_is_unsafe = unsafe_entry;
+	if (unsafe_entry)
+		return 0;
+	for_each_possible_cpu(cpu) {
+		unsigned long area = __get_free_pages(GFP_KERNEL, CX_AREA_SHIFT - PAGE_SHIFT);
+
+		if (!area)
+			return -ENOMEM;
+		per_cpu(cx_stack_next, cpu) = area + CX_STACKS * CX_STACK_SIZE;
+	}
+	return 0;
+}
+
+/* Upper bits: deadline 3, real time 2, fair 1, batch and idle 0. Lower six: the priority there. */
+unsigned long cx_priority(const struct task_struct *task)
+{
+	switch (task->policy) {
+	case SCHED_DEADLINE:
+		return 3 << 6 | 63;
+	case SCHED_FIFO:
+	case SCHED_RR:
+		return 2 << 6 | task->rt_priority * 63 / MAX_RT_PRIO;
+	case SCHED_NORMAL:
+		/* nice 19 to -20 */
+		return 1 << 6 | (MAX_PRIO - 1 - task->static_prio);
+	default:
+		return MAX_PRIO - 1 - task->static_prio;
+	}
+}
+
+bool cx_hold_interrupt(unsigned int cpu)
+{
+	if (!static_branch_unlikely(&cx_key_ipi) || !xgettxid())
+		return false;
+	current_thread_info()->cx_held_interrupts |= BIT(cpu);
+	return true;
+}
+
+/* After a commit: sends what was held back. One that only asks for rescheduling may come as a function call, with nothing to call. */
+void cx_release_interrupts(void)
+{
+	struct thread_info *thread = current_thread_info();
+	unsigned long held, flags;
+	unsigned int cpu;
+
+	/* An inner section of the transaction has ended. */
+	if (xgettxid())
+		return;
+	local_irq_save(flags);
+	held = thread->cx_held_interrupts;
+	thread->cx_held_interrupts = 0;
+	local_irq_restore(flags);
+	for_each_set_bit(cpu, &held, BITS_PER_LONG)
+		arch_send_call_function_single_ipi(cpu);
+}
+EXPORT_SYMBOL(cx_release_interrupts);

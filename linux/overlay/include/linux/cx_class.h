@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Classes of locks, by the source file that takes them. So a conversion by subsystem, as of the paper's first kernel (table 4), is a
+ * choice at boot and needs no change in a subsystem.
+ */
+#ifndef _LINUX_CX_CLASS_H
+#define _LINUX_CX_CLASS_H
+
+/* Those of the paper's table 4 first. */
+#define CX_CLASSES(each)						\
+	each(slab) each(dcache) each(address_space) each(page_allocator)\
+	each(zones) each(vmalloc) each(task_lists) each(timekeeping)	\
+	each(wait_queue) each(mm) each(fs) each(net) each(block) each(other)
+
+#define CX_CLASS_NUMBER(class) CX_CLASS_##class,
+enum cx_class { CX_CLASSES(CX_CLASS_NUMBER) CX_CLASSES_COUNT };
+
+/* The conversion by subsystem takes the classes before this one. */
+#define CX_CLASSES_OF_SUBSYSTEMS CX_CLASS_wait_queue
+
+#ifndef KBUILD_MODFILE
+#define KBUILD_MODFILE ""
+#endif
+
+/* Both fold into constants. */
+#define CX_FILE(name) (__builtin_strcmp(KBUILD_MODFILE, name) == 0)
+#define CX_UNDER(folder) (__builtin_strncmp(KBUILD_MODFILE, folder "/", sizeof(folder)) == 0)
+
+#define CX_CLASS (							\
+	CX_FILE("mm/slub") || CX_FILE("mm/slab_common") ? CX_CLASS_slab :				\
+	CX_FILE("fs/dcache") || CX_FILE("lib/lockref") || CX_FILE("fs/libfs") ? CX_CLASS_dcache :	\
+	CX_FILE("mm/filemap") || CX_FILE("mm/page-writeback") || CX_FILE("mm/truncate") ||		\
+	CX_FILE("mm/workingset") || CX_FILE("mm/swap_state") || CX_FILE("lib/xarray") ?			\
+		CX_CLASS_address_space :								\
+	CX_FILE("mm/page_alloc") || CX_FILE("mm/page_isolation") ? CX_CLASS_page_allocator :		\
+	CX_FILE("mm/swap") || CX_FILE("mm/vmscan") || CX_FILE("mm/mlock") || CX_FILE("mm/compaction") ?	\
+		CX_CLASS_zones :									\
+	CX_FILE("mm/vmalloc") ? CX_CLASS_vmalloc :							\
+	CX_FILE("kernel/fork") || CX_FILE("kernel/exit") || CX_FILE("kernel/pid") ||			\
+	CX_FILE("kernel/signal") ? CX_CLASS_task_lists :						\
+	CX_UNDER("kernel/time") ? CX_CLASS_timekeeping :						\
+	CX_UNDER("kernel/sched") ? CX_CLASS_wait_queue :						\
+	CX_UNDER("mm") ? CX_CLASS_mm :									\
+	CX_UNDER("fs") ? CX_CLASS_fs :									\
+	CX_UNDER("net") ? CX_CLASS_net :								\
+	CX_UNDER("block") || CX_UNDER("drivers") ? CX_CLASS_block : CX_CLASS_other)
+
+/* Raw locks that may be taken inside a transaction: those of the percpu counters, and those that a wake-up takes. */
+#define CX_RAW_IS_COUNTER CX_FILE("lib/percpu_counter")
+#define CX_RAW_IS_WAKE CX_UNDER("kernel/sched")
+
+#endif

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reader/writer locks, and the readers of seqlocks, as transactions.
+ *
+ * A transaction of either side subscribes to a lock that nobody has as a lock: its counter reads 0. So the end of a section knows from the
+ * counter which way it began, as a spinlock's does. A reader that meets readers with the lock becomes one of them.
+ */
+#include <linux/bottom_half.h>
+#include <linux/export.h>
+#include <linux/irqflags.h>
+#include <linux/sched/task.h>
+#include <linux/seqlock.h>
+
+#include "cx.h"
+
+DEFINE_STATIC_KEY_FALSE(cx_key_rwlock);
+DEFINE_STATIC_KEY_FALSE(cx_key_tasklist);
+DEFINE_STATIC_KEY_FALSE(cx_key_seqcount);
+EXPORT_SYMBOL(cx_key_seqcount);
+DEFINE_STATIC_KEY_FALSE(cx_key_seqlock);
+EXPORT_SYMBOL(cx_key_seqlock);
+
+static __always_inline bool cx_rwlock_is_optimistic(const rwlock_t *lock)
+{
+	if (static_branch_unlikely(&cx_key_rwlock))
+		return true;
+	return (static_branch_unlikely(&cx_key_tasklist) && lock == &tasklist_lock) ||
+	       (static_branch_unlikely(&cx_key) && unlikely(xgettxid()));
+}
+
+static noinline void cx_rwlock_slow(rwlock_t *lock, unsigned long caller, int kind)
+{
+	cx_not_in_transaction();
+	concord_hint(CONCORD_HINT_LOCK_SPIN_BEGIN, lock);
+	concord_hint(CONCORD_HINT_LOCK_TEST_AND_SET, lock);
+	if (kind == CONCORD_SECTION_READ) {
+		queued_read_lock(&lock->raw_lock);
+		cx_hint_for(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_READ, lock, caller);
+	} else {
+		queued_write_lock(&lock->raw_lock);
+		cx_hint_for(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_WRITE, lock, caller);
+	}
+}
+
+/* As a lock, which others may have. */
+static __always_inline void cx_rwlock_take(rwlock_t *lock, int kind)
+{
+	if (likely(kind == CONCORD_SECTION_READ ? queued_read_trylock(&lock->raw_lock) : queued_write_trylock(&lock->raw_lock)))
+		cx_hint(CONCORD_HINT_SECTION_LOCKED + kind, lock);
+	else
+		cx_rwlock_slow(lock, _RET_IP_, kind);
+}
+
+static noinline void cx_rwlock_enter_slow(rwlock_t *lock, unsigned long status, unsigned long base, int kind,
+					  unsigned long caller)
+{
+	if (status && !cx_retry(status, base)) {
+		cx_rwlock_slow(lock, caller, kind);
+		return;
+	}
+	if (!xtest_w(lock, 0)) {
+		/* No writer: go in beside the readers. */
+		if (kind == CONCORD_SECTION_READ && xtest_b(&lock->raw_lock.wlocked, 0)) {
+			xend();
+			cx_rwlock_slow(lock, caller, kind);
+			return;
+		}
+		if (!cx_wait(lock, cx_is_nested())) {
+			cx_rwlock_slow(lock, caller, kind);
+			return;
+		}
+	}
+	if (kind == CONCORD_SECTION_READ)
+		cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_READ, lock, caller);
+	else
+		cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_WRITE, lock, caller);
+}
+
+static __always_inline void cx_rwlock_lock(rwlock_t *lock, int kind)
+{
+	unsigned long base, status;
+
+	if (!cx_rwlock_is_optimistic(lock)) {
+		cx_rwlock_take(lock, kind);
+		return;
+	}
+	base = xmetatm_csr_read(CSR_XRESTARTS);
+	status = xbegin();
+	if (likely(!status) && likely(xtest_w(lock, 0)))
+		cx_hint(CONCORD_HINT_SECTION_TRANSACTIONAL + kind, lock);
+	else
+		cx_rwlock_enter_slow(lock, status, base, kind, _RET_IP_);
+}
+
+static __always_inline int cx_rwlock_trylock(rwlock_t *lock, int kind)
+{
+	if (cx_rwlock_is_optimistic(lock)) {
+		unsigned long base = xmetatm_csr_read(CSR_XRESTARTS);
+		unsigned long status = xbegin();
+
+		if (likely(!status) || cx_retry(status, base)) {
+			if (likely(xtest_w(lock, 0))) {
+				cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + kind, lock, _RET_IP_);
+				return 1;
+			}
+			xend();
+		}
+	}
+	if (!(kind == CONCORD_SECTION_READ ? queued_read_trylock(&lock->raw_lock) : queued_write_trylock(&lock->raw_lock)))
+		return 0;
+	cx_hint_for(CONCORD_HINT_SECTION_LOCKED + kind, lock, _RET_IP_);
+	return 1;
+}
+
+static __always_inline void cx_rwlock_unlock(rwlock_t *lock, int kind)
+{
+	if (static_branch_unlikely(&cx_key) && likely(!atomic_read(&lock->raw_lock.cnts))) {
+		cx_commit(lock);
+		return;
+	}
+	cx_hint(CONCORD_HINT_SECTION_END, lock);
+	if (kind == CONCORD_SECTION_READ)
+		queued_read_unlock(&lock->raw_lock);
+	else
+		queued_write_unlock(&lock->raw_lock);
+}
+
+#define CX_FORMS(side, kind)						\
+void __lockfunc cx_##side##_lock(rwlock_t *lock)			\
+{									\
+	cx_rwlock_lock(lock, kind);					\
+}									\
+EXPORT_SYMBOL(cx_##side##_lock);					\
+									\
+void __lockfunc cx_##side##_lock_bh(rwlock_t *lock)			\
+{									\
+	__local_bh_disable_ip(_RET_IP_, SOFTIRQ_LOCK_OFFSET);		\
+	cx_rwlock_lock(lock, kind);					\
+}									\
+EXPORT_SYMBOL(cx_##side##_lock_bh);					\
+									\
+void __lockfunc cx_##side##_lock_irq(rwlock_t *lock)			\
+{									\
+	local_irq_disable();						\
+	cx_rwlock_lock(lock, kind);					\
+}									\
+EXPORT_SYMBOL(cx_##side##_lock_irq);					\
+									\
+unsigned long __lockfunc cx_##side##_lock_irqsave(rwlock_t *lock)	\
+{									\
+	unsigned long flags;						\
+									\
+	local_irq_save(flags);						\
+	cx_rwlock_lock(lock, kind);					\
+	return flags;							\
+}									\
+EXPORT_SYMBOL(cx_##side##_lock_irqsave);				\
+									\
+int __lockfunc cx_##side##_trylock(rwlock_t *lock)			\
+{									\
+	return cx_rwlock_trylock(lock, kind);				\
+}									\
+EXPORT_SYMBOL(cx_##side##_trylock);					\
+									\
+void __lockfunc cx_##side##_unlock(rwlock_t *lock)			\
+{									\
+	cx_rwlock_unlock(lock, kind);					\
+}									\
+EXPORT_SYMBOL(cx_##side##_unlock);					\
+									\
+void __lockfunc cx_##side##_unlock_bh(rwlock_t *lock)			\
+{									\
+	cx_rwlock_unlock(lock, kind);					\
+	__local_bh_enable_ip(_RET_IP_, SOFTIRQ_LOCK_OFFSET);		\
+}									\
+EXPORT_SYMBOL(cx_##side##_unlock_bh);					\
+									\
+void __lockfunc cx_##side##_unlock_irq(rwlock_t *lock)			\
+{									\
+	cx_rwlock_unlock(lock, kind);					\
+	local_irq_enable();						\
+}									\
+EXPORT_SYMBOL(cx_##side##_unlock_irq);					\
+									\
+void __lockfunc cx_##side##_unlock_irqrestore(rwlock_t *lock, unsigned long flags) \
+{									\
+	cx_rwlock_unlock(lock, kind);					\
+	local_irq_restore(flags);					\
+}									\
+EXPORT_SYMBOL(cx_##side##_unlock_irqrestore);
+CX_FORMS(read, CONCORD_SECTION_READ)
+CX_FORMS(write, CONCORD_SECTION_WRITE)
+
+static noinline bool cx_seqlock_retry(const seqcount_t *count, unsigned long status, unsigned long base,
+				      unsigned long caller)
+{
+	if (!cx_retry(status, base))
+		return false;
+	if (READ_ONCE(count->sequence) & 1) {
+		xend();
+		return false;
+	}
+	cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SEQLOCK, count, caller);
+	return true;
+}
+
+/* A reader of a seqlock as a transaction; false when it has to read and compare, because somebody writes or the budget is used up. */
+bool cx_seqlock_enter(const seqcount_t *count)
+{
+	unsigned long base = xmetatm_csr_read(CSR_XRESTARTS);
+	unsigned long status = xbegin();
+
+	if (unlikely(status))
+		return cx_seqlock_retry(count, status, base, _RET_IP_);
+	if (unlikely(READ_ONCE(count->sequence) & 1)) {
+		xend();
+		return false;
+	}
+	cx_hint(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SEQLOCK, count);
+	return true;
+}
+EXPORT_SYMBOL(cx_seqlock_enter);
+
+void cx_seqlock_leave(const seqcount_t *count)
+{
+	cx_commit(count);
+}
+EXPORT_SYMBOL(cx_seqlock_leave);
