@@ -146,7 +146,11 @@ fn what_cannot_be_compared_is_one_line() {
     fs::write(folder.path().join("file"), "").unwrap();
     fs::create_dir_all(folder.path().join("earlier")).unwrap();
     fs::write(folder.path().join("earlier/plan.json"), "{\"seeds\": 7}\n").unwrap();
-    let cases: [(&str, &[&str]); 19] = [
+    fs::write(folder.path().join("wrong.toml"), "workloads = 3  # a list of workloads\n").unwrap();
+    let cases: [(&str, &[&str]); 22] = [
+        ("compare --experiment missing.toml", &["missing.toml", "No such file"]),
+        ("compare --experiment wrong.toml", &["wrong.toml:1", "invalid type"]),
+        ("compare dpunish --experiment wrong.toml", &["--experiment", "cannot be used with"]),
         ("compare", &["WORKLOAD"]),
         ("compare dbench", &["no workload", "\"dbench\"", "dpunish"]),
         ("compare dpunish dpunish", &["workload", "\"dpunish\"", "twice"]),

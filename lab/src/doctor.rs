@@ -52,7 +52,7 @@ const PACKAGES: &str = "to fetch and unpack packages for guests";
 const FILE_SYSTEM: &str = "to make and check file systems";
 const COMPARE: &str = "to compare with another simulator in tests and benchmarks";
 
-const REQUIREMENTS: [Requirement; 29] = [
+const REQUIREMENTS: [Requirement; 30] = [
     program("riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "to compile for riscv64"),
     program("riscv64-linux-gnu-ld", "binutils-riscv64-linux-gnu", "to link for riscv64"),
     file("/usr/riscv64-linux-gnu/lib/libc.a", "libc6-dev-riscv64-cross", "to link guest programs"),
@@ -80,6 +80,7 @@ const REQUIREMENTS: [Requirement; 29] = [
     program("cpio", "cpio", "to test initial RAM disks"),
     program("spin", "spin", "to check the model of the kernel's locks"),
     program("qemu-system-riscv64", "qemu-system-misc", COMPARE),
+    program("chromium", "chromium", "to test the reports of comparisons"),
     program("cc", "gcc", "to link Rust programs"),
     program("cmake", "cmake", "to compile the floating-point library"),
 ];

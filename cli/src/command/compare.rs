@@ -4,6 +4,7 @@ use super::boot;
 use crate::signal::Stop;
 use anyhow::anyhow;
 use concord_abi::exit::Exit;
+use concord_lab::compare::declaration::Declaration;
 use concord_lab::compare::kernel::KernelChoice;
 use concord_lab::compare::plan::{Guests, Plan, Request};
 use concord_lab::compare::schedule::{self, Outcome, RunOutcome};
@@ -28,8 +29,12 @@ Exit codes:
   7  a transaction was not isolated (--check-isolation)")]
 pub struct Arguments {
     /// What is run: pmake, bonnie++, mab, configure, find, dpunish, files
-    #[arg(value_name = "WORKLOAD", required = true)]
+    #[arg(value_name = "WORKLOAD", required_unless_present = "experiment")]
     workloads: Vec<String>,
+    /// A declared comparison, such as experiments/comparisons/demo.toml, instead of workloads and options
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workloads", "kernels", "definitions", "harts", "seeds", "size", "append",
+        "board", "contention_manager", "check_isolation", "max_instructions"])]
+    experiment: Option<PathBuf>,
     /// Kernels by name, separated by commas, what the others are compared with first: linux (locks), txlinux-ss (subsystems
     /// converted), txlinux-cx (nearly every spinlock) and those of --kernel; all of them by default
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
@@ -78,7 +83,11 @@ pub struct Arguments {
 /// # Errors
 /// If an input cannot be used or the host fails.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let plan = Plan::new(&request(arguments)?, &Guests::open(&arguments.workloads)?)?;
+    let request = match &arguments.experiment {
+        Some(path) => Declaration::from_file(path)?.request()?,
+        None => request(arguments)?,
+    };
+    let plan = Plan::new(&request, &Guests::open(&request.workloads)?)?;
     let folder = arguments.output.clone().unwrap_or_else(|| Path::new("results").join(plan.folder_name()));
     let store = Store::open(&folder, &plan)?;
     let jobs = arguments.jobs.map_or_else(|| schedule::default_jobs(&plan), NonZeroUsize::get);

@@ -4,6 +4,7 @@
 //! others side by side, and [`record`] reads what they measured. A run is known by the digest of everything that decides it, so that
 //! a comparison that was interrupted goes on where it was and ends as if it had not been.
 
+pub mod declaration;
 mod error;
 pub mod kernel;
 pub mod plan;

@@ -2,7 +2,7 @@
 
 use super::Error;
 use concord_machine::Board;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// One workload of the root file system (`workloads/linux/workloads`) that marks a region of interest.
@@ -61,7 +61,7 @@ impl Workload {
 }
 
 /// How much a workload does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Size {
     /// Seconds, for tests.

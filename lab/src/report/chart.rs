@@ -56,7 +56,7 @@ pub struct Segment {
 const PLOT_LEFT: f64 = 62.0;
 const PLOT_TOP: f64 = 30.0;
 const PLOT_HEIGHT: f64 = 210.0;
-const BOTTOM: f64 = 62.0;
+const BOTTOM: f64 = 50.0;
 const RIGHT: f64 = 12.0;
 const PLOT_WIDTH_MIN: f64 = 340.0;
 const BAR_WIDTH_MAX: f64 = 34.0;

@@ -170,6 +170,10 @@ fn conversion(data: &Data) -> Figure {
         let estimate = spin_share(group, |section| section.transactional_cycles, |section| section.hold_cycles)?;
         Some(plain(group, "committed, by cycles", estimate, Show::Percent, class(kernel)))
     }));
+    for chart in &mut charts {
+        // How much is left to convert is half of what is to be seen.
+        chart.range = (0.0, 100.0);
+    }
     Figure { seen: seen::conversion(data), legend: kernels(data, from), charts }
 }
 

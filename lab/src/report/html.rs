@@ -139,7 +139,8 @@ fn section(page: &mut String, report: &Report, part: &Part) {
     let figure = figures(&report.data, table.name);
     let heading = figure.as_ref().map_or(&table.title, |figure| &figure.seen);
     let _ = write!(page, "<section id=\"{}\">\n<h2>{}</h2>\n", table.name, escape(heading));
-    let _ = writeln!(page, "<p class=\"quiet\">{}. {}</p>", escape(&table.title), escape(&table.note));
+    let title = if *heading == table.title { String::new() } else { format!("{}. ", escape(&table.title)) };
+    let _ = writeln!(page, "<p class=\"quiet\">{title}{}</p>", escape(&table.note));
     if let Some(figure) = figure {
         draw(page, &figure);
     }
