@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         Some(path) => Declaration::from_file(path)?.request()?,
         None => request(arguments)?,
     };
-    let plan = Plan::new(&request, &Guests::open(&request.workloads)?)?;
+    let plan = Plan::new(&request, &Guests::open(&request.workloads, &request.kernels)?)?;
     let folder = arguments.output.clone().unwrap_or_else(|| Path::new("results").join(plan.folder_name()));
     let store = Store::open(&folder, &plan)?;
     let jobs = arguments.jobs.map_or_else(|| schedule::default_jobs(&plan), NonZeroUsize::get);

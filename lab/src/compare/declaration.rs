@@ -82,7 +82,7 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/comparisons");
         let input = |name: &str| Input { path: name.into(), blake3: name.to_owned() };
         let roots = [("rootfs", input("rootfs")), ("benchmarks", input("benchmarks"))].into();
-        let guests = Guests { image: input("Image"), symbols: input("vmlinux"), roots };
+        let guests = Guests { kernel: Some((input("Image"), input("vmlinux"))), roots };
         let mut count = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

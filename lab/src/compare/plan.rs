@@ -48,18 +48,18 @@ pub struct Input {
 /// The built guests that comparisons use.
 #[derive(Clone, Debug)]
 pub struct Guests {
-    pub image: Input,
-    pub symbols: Input,
+    /// Image and symbols of our kernel, where one of the kernels is that.
+    pub kernel: Option<(Input, Input)>,
     /// The root file systems by the names of their guests.
     pub roots: BTreeMap<&'static str, Input>,
 }
 
 impl Guests {
-    /// Those guests of the user's cache that some workloads need.
+    /// Those guests of the user's cache that some workloads and kernels need.
     ///
     /// # Errors
     /// If a workload is unknown, or a guest is not built.
-    pub fn open(workloads: &[String]) -> Result<Guests, Error> {
+    pub fn open(workloads: &[String], kernels: &[KernelChoice]) -> Result<Guests, Error> {
         let input = |guest: &guest::Guest, role: &str| {
             let artifact = guest.manifest.artifacts.get(role);
             let blake3 = artifact.map(|artifact| artifact.blake3.clone());
@@ -71,8 +71,12 @@ impl Guests {
             let name = Workload::named(name)?.guest;
             roots.insert(name, input(&guest::open(name)?, "rootfs")?);
         }
-        let kernel = guest::open("kernel")?;
-        Ok(Guests { image: input(&kernel, "Image")?, symbols: input(&kernel, "vmlinux")?, roots })
+        let ours = || {
+            let guest = guest::open("kernel")?;
+            Ok::<_, Error>((input(&guest, "Image")?, input(&guest, "vmlinux")?))
+        };
+        let is_ours = |kernel: &KernelChoice| kernel.image.is_none();
+        Ok(Guests { kernel: kernels.iter().any(is_ours).then(ours).transpose()?, roots })
     }
 }
 
@@ -99,7 +103,10 @@ impl Kernel {
         };
         let (image, own_symbols) = match &choice.image {
             Some(image) => (given(image)?, None),
-            None => (guests.image.clone(), Some(guests.symbols.clone())),
+            None => {
+                let (image, symbols) = guests.kernel.clone().expect("guests are opened for the kernels");
+                (image, Some(symbols))
+            }
         };
         let symbols = choice.symbols.as_deref().map(given).transpose()?.or(own_symbols);
         Ok(Kernel { name: choice.name.clone(), words: choice.words.clone(), image, symbols })
@@ -334,7 +341,7 @@ pub(crate) mod tests {
 
     pub fn guests() -> Guests {
         let input = |name: &str| Input { path: format!("/guests/{name}").into(), blake3: name.repeat(4) };
-        Guests { image: input("Image"), symbols: input("vmlinux"), roots: [("rootfs", input("rootfs"))].into() }
+        Guests { kernel: Some((input("Image"), input("vmlinux"))), roots: [("rootfs", input("rootfs"))].into() }
     }
 
     pub fn request() -> Request {

@@ -56,7 +56,7 @@ pub fn plan(workloads: &[&str], kernels: &[&str], harts: &[usize], seeds: u64) -
     };
     let input = |name: &str| Input { path: format!("/guests/{name}").into(), blake3: format!("digest of {name}") };
     let roots = [("rootfs", input("rootfs")), ("benchmarks", input("benchmarks"))].into();
-    Plan::new(&request, &Guests { image: input("Image"), symbols: input("vmlinux"), roots }).unwrap()
+    Plan::new(&request, &Guests { kernel: Some((input("Image"), input("vmlinux"))), roots }).unwrap()
 }
 
 /// A result for every run.
