@@ -129,7 +129,7 @@ impl Answer {
     }
 
     #[track_caller]
-    fn is_right(self) -> Answer {
+    fn confirmed(self) -> Answer {
         assert!(self.text.contains("errors: 0"), "{}", self.text);
         for incomplete in ["Search not completed", "max search depth too small", "out of memory"] {
             assert!(!self.text.contains(incomplete), "{}", self.text);
@@ -166,7 +166,7 @@ const CROSSED: &[u32] = &[12, 13];
 
 #[test]
 fn two_threads_walk_the_whole_table() {
-    let answer = Model::threads(2, PROGRAMS, PROGRAMS).walk(Question::Safety).is_right();
+    let answer = Model::threads(2, PROGRAMS, PROGRAMS).walk(Question::Safety).confirmed();
     let missing: Vec<_> = table().difference(&answer.walked).cloned().collect();
     // A third thread has to be in the section that a lock's new holder empties only in part.
     let elsewhere = [("restart-nontransactional", "transactional", "transactional")];
@@ -176,34 +176,34 @@ fn two_threads_walk_the_whole_table() {
 
 #[test]
 fn three_threads_in_one_section_are_right() {
-    let answer = Model::threads(3, SINGLE, SINGLE).walk(Question::Safety).is_right();
+    let answer = Model::threads(3, SINGLE, SINGLE).walk(Question::Safety).confirmed();
     let partly = ("restart-nontransactional", "transactional", "transactional");
     assert!(answer.walked.iter().any(|(o, b, a)| (o.as_str(), b.as_str(), a.as_str()) == partly), "{}", answer.text);
 }
 
 #[test]
 fn three_threads_with_nested_sections_are_right() {
-    Model::threads(3, NESTED, MIXED).walk(Question::Safety).is_right();
+    Model::threads(3, NESTED, MIXED).walk(Question::Safety).confirmed();
 }
 
 #[test]
 fn interrupt_handlers_use_the_locks_of_what_they_interrupt() {
     let model = Model { handler: &[0, 1], ..Model::threads(2, INTERRUPTIBLE, INTERRUPTIBLE) };
-    model.walk(Question::Safety).is_right();
+    model.walk(Question::Safety).confirmed();
 }
 
 #[test]
 fn every_section_ends() {
-    Model::threads(2, PROGRAMS, PROGRAMS).walk(Question::Progress).is_right();
-    Model { handler: &[0, 1], ..Model::threads(2, &[14, 15, 16], &[14, 15]) }.walk(Question::Progress).is_right();
+    Model::threads(2, PROGRAMS, PROGRAMS).walk(Question::Progress).confirmed();
+    Model { handler: &[0, 1], ..Model::threads(2, &[14, 15, 16], &[14, 15]) }.walk(Question::Progress).confirmed();
 }
 
 /// The paper (section 5.3) leaves this deadlock to programmers: flat nesting holds on to a lock that was let go. Bounded waits solve it.
 #[test]
 fn bounded_waits_undo_the_deadlock_of_flat_nesting() {
     let crossed = Model::threads(2, CROSSED, CROSSED);
-    crossed.walk(Question::Safety).is_right();
-    crossed.walk(Question::Progress).is_right();
+    crossed.walk(Question::Safety).confirmed();
+    crossed.walk(Question::Progress).confirmed();
     crossed.broken("UNBOUNDED_WAIT").walk(Question::Progress).is_refuted("acceptance cycle");
 }
 
@@ -228,6 +228,6 @@ fn a_transaction_that_does_not_subscribe_is_not_excluded() {
 #[test]
 fn a_holder_with_interrupts_on_waits_for_itself() {
     let model = Model { handler: &[0], ..Model::threads(1, &[15], &[]) };
-    model.walk(Question::Safety).is_right();
+    model.walk(Question::Safety).confirmed();
     model.broken("INTERRUPTS_STAY_ON").walk(Question::Safety).is_refuted("invalid end state");
 }

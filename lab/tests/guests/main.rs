@@ -12,4 +12,5 @@ mod endings;
 mod modules;
 mod network;
 mod support;
+mod txlinux;
 mod workloads;

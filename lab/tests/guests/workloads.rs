@@ -7,7 +7,7 @@ use concord_dev::DiskMode;
 use concord_machine::{Configuration, DiskImage, Gear};
 
 /// The workload on the root file system that has everything, with its region of interest in `gear`.
-fn workload(name: &str, harts: usize, gear: &str) -> Configuration {
+pub fn workload(name: &str, harts: usize, gear: &str) -> Configuration {
     let words = format!("concord.run={name} concord.size=tiny concord.gear={gear}");
     let root = DiskImage { path: artifact("benchmarks", "rootfs"), mode: DiskMode::Overlay };
     Configuration { disks: vec![root], ..ours(&words, harts, Gear::Functional) }
