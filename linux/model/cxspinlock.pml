@@ -164,9 +164,12 @@ inline count_restart(context, cause) {
 #define OPT_IRQ_A 56
 #define EXC_IRQ_A 64
 #define END_IRQ_A 72
+/* A raw lock that is safe in a transaction: a lock without one, and in one subscribed to without a section of its own. */
+#define RAW_B 81
+#define END_RAW_B 89
 #define is_of(code, name) ((code) / 8 == (name) / 8)
 
-#define PROGRAMS 18
+#define PROGRAMS 20
 #define LENGTH 9
 hidden byte programs[PROGRAMS * LENGTH] = {
 	/*  0 */ OPT_A, ADD_X, END_A, STOP, STOP, STOP, STOP, STOP, STOP,
@@ -187,7 +190,9 @@ hidden byte programs[PROGRAMS * LENGTH] = {
 	/* 14 */ OPT_IRQ_A, ADD_X, END_IRQ_A, STOP, STOP, STOP, STOP, STOP, STOP,
 	/* 15 */ EXC_IRQ_A, ADD_X, END_IRQ_A, STOP, STOP, STOP, STOP, STOP, STOP,
 	/* 16 */ OPT_B, ADD_Y, OPT_IRQ_A, ADD_X, END_IRQ_A, END_B, STOP, STOP, STOP,
-	/* 17 */ OPT_B, TRY_A, ADD_X, END_A, ADD_Y, END_B, STOP, STOP, STOP
+	/* 17 */ OPT_B, TRY_A, ADD_X, END_A, ADD_Y, END_B, STOP, STOP, STOP,
+	/* 18 */ OPT_A, ADD_X, RAW_B, ADD_Y, END_RAW_B, END_A, STOP, STOP, STOP,
+	/* 19 */ RAW_B, ADD_Y, END_RAW_B, STOP, STOP, STOP, STOP, STOP, STOP
 };
 
 byte program[CONTEXTS];
@@ -240,7 +245,9 @@ fetch:
 		if
 		:: is_of(code, OPT_A) || is_of(code, TRY_A) || is_of(code, OPT_IRQ_A) -> goto optimistic
 		:: is_of(code, EXC_A) || is_of(code, EXC_IRQ_A) -> goto exclusive
-		:: is_of(code, END_A) || is_of(code, END_IRQ_A) -> goto end
+		:: is_of(code, RAW_B) && depth[self] > 0 -> goto poll
+		:: is_of(code, RAW_B) && depth[self] == 0 -> goto attempt
+		:: is_of(code, END_A) || is_of(code, END_IRQ_A) || is_of(code, END_RAW_B) -> goto end
 		:: is_of(code, ADD_X) -> goto addition
 		:: code == IO -> goto input_output
 		:: code == STOP -> goto stop
@@ -295,7 +302,7 @@ poll:
 		xtest_zero(self, lock);
 		RESTART_IF_LOST(self);
 		if
-		:: depth[self] == 1 -> count(OPTIMISTIC, lock)
+		:: depth[self] == 1 && !is_of(code, RAW_B) -> count(OPTIMISTIC, lock)
 		:: else -> count(OPTIMISTIC_NESTED, lock)
 		fi;
 		if
@@ -319,10 +326,12 @@ poll:
 			polls++;
 #endif
 			goto poll
-		:: read_value != 0 && !is_of(code, TRY_A) && polls == POLLS_MAX && depth[self] == 1 ->
+		:: read_value != 0 && !is_of(code, TRY_A) && polls == POLLS_MAX && depth[self] == 1 &&
+		   !is_of(code, RAW_B) ->
 			xend(self);
 			goto exclusive
-		:: read_value != 0 && !is_of(code, TRY_A) && polls == POLLS_MAX && depth[self] > 1 ->
+		:: read_value != 0 && !is_of(code, TRY_A) && polls == POLLS_MAX &&
+		   (depth[self] > 1 || is_of(code, RAW_B)) ->
 			lose(self, EXPLICIT);
 			goto restarted
 		fi
@@ -365,7 +374,17 @@ attempt:
 		attempts = 0;
 		goto entered;
 #endif
-		xcas_zero(self, lock, HELD);
+		if
+		:: is_of(code, RAW_B) ->
+			/* A compare-and-swap of nobody's asks nobody. */
+			load(self, lock);
+			refused = false;
+			if
+			:: read_value == 0 -> store(self, lock, HELD)
+			:: else
+			fi
+		:: else -> xcas_zero(self, lock, HELD)
+		fi;
 		count(EXCLUSIVELY, lock);
 		if
 		:: !refused && read_value == 0 -> goto entered
@@ -425,7 +444,10 @@ end:
 			assert(section_of(self, lock) == IN_TRANSACTION);
 			section_of(self, lock) = OUTSIDE;
 #ifndef END_EARLY
-			xend(self);
+			if
+			:: !is_of(code, END_RAW_B) -> xend(self)
+			:: else
+			fi;
 #endif
 			count(END_TRANSACTIONAL, lock);
 			goto advance
