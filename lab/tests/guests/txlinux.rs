@@ -101,7 +101,10 @@ fn survives(mode: &str, workload: &str, words: &str, harts: usize, last_words: &
     let image = configuration.disks[0].path.clone();
     let modules = DiskImage { path: artifact("modules", "modules"), mode: DiskMode::ReadOnly };
     let disks = configuration.disks.into_iter().chain([modules]).collect();
-    let run = boot(Configuration { disks, ..configuration }).healthy();
+    let mut configuration = Configuration { disks, ..configuration };
+    // With more harts more programs run at once, and a guest without memory kills some.
+    configuration.board.memory.size_bytes = (128 << 20) * harts.max(8) as u64;
+    let run = boot(configuration).healthy();
     run.says(last_words);
     run.says(&format!("concord: workload {workload} finished"));
     is_clean(&image);
