@@ -48,6 +48,8 @@ const PATCHES: &[Text] = texts! { "patches":
 
 /// The external modules; the first part of a path is the module's folder.
 const MODULES: &[Text] = texts! { "modules":
+    "concord-cost/Kbuild",
+    "concord-cost/concord_cost.c",
     "concord-test/Kbuild",
     "concord-test/balances.c",
     "concord-test/counters.c",

@@ -21,6 +21,7 @@ const EVERYWHERE: &[Text] = texts! {
     "init" => "usr/sbin/init",
     "workloads/bonnie++" => "concord/workloads/bonnie++",
     "workloads/check" => "concord/workloads/check",
+    "workloads/costs" => "concord/workloads/costs",
     "workloads/dpunish" => "concord/workloads/dpunish",
     "workloads/files" => "concord/workloads/files",
     "workloads/hello" => "concord/workloads/hello",
