@@ -1,6 +1,6 @@
 # Concord's two commands, each of which does all of its set-up on a Debian 12 machine with Rust:
 #
-#   make demo   boots our kernel on 8 harts and runs a file-system workload with the caches modelled
+#   make demo   compares a kernel with locks and the same with transactions on real workloads, and writes a report
 #   make test   runs every test that fits into 20 minutes
 #
 # Set-up installs Debian packages with apt, through sudo where not root, and builds guests once, into ~/.cache/concord.
@@ -11,10 +11,9 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 CONCORD := $(TARGET)/release/concord
 SUDO := $(shell test "$$(id -u)" -eq 0 || echo sudo)
 
-# The demonstration's machine and its amount of work: files that a worker writes in each of its directories.
-DEMO_HARTS ?= 8
-DEMO_SIZE ?= 8
-DEMO_RESULT ?= results/demo.json
+# What the demonstration compares, and where its runs and reports go.
+DEMO ?= experiments/comparisons/demo.toml
+DEMO_OUTPUT ?= results/demo
 
 help:
 	@sed -n '/^\#/!q; s/^\# \{0,1\}//p' Makefile
@@ -41,14 +40,8 @@ guests: setup
 	$(CONCORD) build
 
 demo: setup
-	$(CONCORD) build kernel rootfs
-	@mkdir -p $(dir $(DEMO_RESULT))
-	$(CONCORD) boot --harts $(DEMO_HARTS) \
-		--kernel "$$($(CONCORD) build --path kernel Image)" \
-		--symbols "$$($(CONCORD) build --path kernel vmlinux)" \
-		--disk "$$($(CONCORD) build --path rootfs rootfs),overlay" \
-		--append 'console=ttyS0 root=/dev/vda concord.run=files concord.size=$(DEMO_SIZE) concord.gear=timed' \
-		--result $(DEMO_RESULT)
+	$(CONCORD) build kernel rootfs benchmarks
+	$(CONCORD) compare --experiment $(DEMO) --output $(DEMO_OUTPUT)
 
 test: guests
 	$(CARGO) test --workspace --no-fail-fast $(CARGO_FLAGS)
