@@ -117,8 +117,13 @@ static noinline void cx_acquire(arch_spinlock_t *lock, unsigned long caller)
 /* (They are never taken with interrupts disabled.) */
 static __always_inline bool cx_is_page_table_lock(const void *lock, enum cx_class class)
 {
-	return class == CX_CLASS_mm && static_branch_unlikely(&cx_key_page_table) &&
-	       (unsigned long)lock >= VMEMMAP_START && (unsigned long)lock < VMEMMAP_END;
+#ifdef CONFIG_FLATMEM
+	const void *begin = mem_map, *end = mem_map + max_mapnr;
+#else
+	const void *begin = (void *)VMEMMAP_START, *end = (void *)VMEMMAP_END;
+#endif
+
+	return class == CX_CLASS_mm && static_branch_unlikely(&cx_key_page_table) && lock >= begin && lock < end;
 }
 
 /*

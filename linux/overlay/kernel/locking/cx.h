@@ -45,7 +45,8 @@ DECLARE_PER_CPU(struct cx_statistics, cx_statistics);
 
 /*
  * Adds one to a word, in a transaction for good: the word is in nobody's sets, and is not rolled back. Nothing may be stored in a stack
- * frame between xpush and xpop, hence one piece of assembler.
+ * frame between xpush and xpop, hence one piece of assembler. A trap there finds no transaction and uses the stack below: for callers
+ * that have begun the transaction themselves, or are called by who has, and so are not above its checkpoint.
  */
 static __always_inline void cx_count(unsigned long *word)
 {

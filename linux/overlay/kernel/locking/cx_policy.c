@@ -79,6 +79,11 @@ static const struct cx_name steps[] __initconst = {
 
 static bool sfence_is_safe __initdata;
 
+/* What is wrong with the words on the command line. Told when there is a console. */
+static char complaint[160] __initdata;
+
+#define complain(...) snprintf(complaint, sizeof(complaint), __VA_ARGS__)
+
 static void __init enable(const struct cx_name *known)
 {
 	if (known->key)
@@ -87,21 +92,23 @@ static void __init enable(const struct cx_name *known)
 		sfence_is_safe = true;
 }
 
-/* An experiment with another kernel than the one that was asked for is worse than none. */
 static void __init enable_listed(const char *parameter, const char *list, const struct cx_name *known, size_t count)
 {
 	char text[128], *rest = text, *word;
 	size_t index;
 
-	if (strscpy(text, list, sizeof(text)) < 0)
-		panic("%s=%s: too long", parameter, list);
+	if (strscpy(text, list, sizeof(text)) < 0) {
+		complain("%s=%s: too long", parameter, list);
+		return;
+	}
 	while ((word = strsep(&rest, ",")) != NULL) {
 		strreplace(word, '-', '_');
 		for (index = 0; index < count && strcmp(word, known[index].name); index++)
 			;
-		if (index == count)
-			panic("%s=%s: there is no %s", parameter, list, word);
-		enable(&known[index]);
+		if (index < count)
+			enable(&known[index]);
+		else
+			complain("%s=%s: there is no %s", parameter, list, word);
 	}
 }
 
@@ -116,7 +123,7 @@ static void __init enable_all(const struct cx_name *known, size_t count)
 static bool __init is_one_of(const char *parameter, const char *value, const char *yes, const char *no)
 {
 	if (strcmp(value, yes) && strcmp(value, no))
-		panic("cx.%s=%s: %s or %s is wanted", parameter, value, yes, no);
+		complain("cx.%s=%s: %s or %s is wanted", parameter, value, yes, no);
 	return !strcmp(value, yes);
 }
 
@@ -215,7 +222,12 @@ DEFINE_SHOW_ATTRIBUTE(mode);
 
 static int __init cx_debugfs_init(void)
 {
-	struct dentry *folder = debugfs_create_dir("cx", NULL);
+	struct dentry *folder;
+
+	/* An experiment with another kernel than the one that was asked for is worse than none. */
+	if (complaint[0])
+		panic("%s", complaint);
+	folder = debugfs_create_dir("cx", NULL);
 
 	debugfs_create_file("statistics", 0444, folder, NULL, &statistics_fops);
 	debugfs_create_file("mode", 0444, folder, NULL, &mode_fops);
