@@ -69,7 +69,7 @@ fn a_workload_that_fails_gives_its_status() {
     let run = boot(ours("concord.run=nothing", 1, Gear::Functional));
     ended(&run, Exit::Failed, None);
     assert_eq!(run.document.guest_code, 2);
-    run.says("no workload nothing; there are: check");
+    run.says("no workload nothing; there are: bonnie++");
 }
 
 fn limited(limits: Limits, words: &str) -> Run {
@@ -115,7 +115,7 @@ fn a_snapshot_of_a_machine_that_is_off_is_refused() {
 fn a_run_that_reached_a_limit_is_a_prefix_of_the_whole() {
     let whole = boot(ours("concord.run=hello", 4, Gear::Functional)).healthy();
     let part =
-        limited(Limits { instructions: Some(whole.document.instructions / 2), cycles: None }, "concord.run=hello");
+        limited(Limits { instructions: Some(whole.document.instructions / 10 * 9), cycles: None }, "concord.run=hello");
     ended(&part, Exit::LimitReached, Some("the limit of "));
     assert!(whole.console.starts_with(&part.console) && !part.console.is_empty());
 }
