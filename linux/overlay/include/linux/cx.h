@@ -10,7 +10,7 @@
  *   So locks may be released in any order, by any function, whichever way they were entered.
  * - Retries are bounded, by a budget for each cause; the paper retries conflicts for ever, and starved in dput.
  * - Waiting for a taken lock is bounded as well, and in a nested section ends with a restart of the whole transaction: the deadlock of
- *   section 5.4 (flat nesting keeps words of a section that was left) cannot last.
+ *   section 5 (flat nesting keeps words of a section that was left) cannot last.
  *
  * The states of a lock, seen from one processor (table 3):
  *

@@ -113,8 +113,10 @@ static noinline void cx_acquire(arch_spinlock_t *lock, unsigned long caller)
 	cx_queued_lock_slow(lock, atomic_read(&lock->val), caller, CONCORD_SECTION_SPIN);
 }
 
-/* While step "sfence" is not taken: a lock that lies in a page's descriptor guards page-table entries, and is always exclusive. */
-/* (They are never taken with interrupts disabled.) */
+/*
+ * While step "sfence" is not taken: a lock that lies in a page's descriptor guards page-table entries, and is always exclusive.
+ * Nobody takes one with interrupts disabled.
+ */
 static __always_inline bool cx_is_page_table_lock(const void *lock, enum cx_class class)
 {
 #ifdef CONFIG_FLATMEM
