@@ -28,6 +28,15 @@ void print_counted(const char *text, u64 value);
 /* The number N of `key=N`, a word of its own in the bootargs, or `otherwise` when there is none. Another value ends the run. */
 u64 argument(const char *key, u64 otherwise);
 
+/* What follows `key=`, a word of its own in the bootargs: it ends with a space or a zero. Null when there is none. */
+const char *argument_text(const char *key);
+
+/* Whether the device tree says that the harts have an extension. */
+int machine_has_extension(const char *name);
+
+/* The number by which the SBI knows the hart of this index. */
+u64 hart_number(u64 index);
+
 /* Reports a trap that nobody expected, and ends the run. start.S comes here unless the program has a trap vector of its own. */
 void trapped(u64 cause, u64 program_counter, u64 value) __attribute__((noreturn));
 
@@ -40,6 +49,8 @@ struct sbi_result {
 };
 struct sbi_result sbi_call(u64 extension, u64 function, u64 argument0, u64 argument1, u64 argument2);
 
+#define SBI_EXTENSION_TIME 0x54494d45
+#define SBI_EXTENSION_IPI 0x735049
 #define SBI_EXTENSION_RESET 0x53525354
 #define SBI_RESET_SHUTDOWN 0
 #define SBI_RESET_COLD_REBOOT 1

@@ -32,7 +32,9 @@ extern void secondary_start(void);
 extern u64 iterations_default;
 
 static u64 harts;
+static u64 hart_numbers[HARTS_MAX];
 static u64 iterations;
+static const u8 *device_tree;
 static const u8 *bootargs;
 
 struct sbi_result sbi_call(u64 extension, u64 function, u64 argument0, u64 argument1, u64 argument2)
@@ -120,33 +122,49 @@ static void barrier(void)
     }
 }
 
-u64 argument(const char *key, u64 otherwise)
+const char *argument_text(const char *key)
 {
     const u8 *text = bootargs;
     while (text && *text) {
         u64 matched = 0;
         while (key[matched] && text[matched] == (u8)key[matched])
             matched++;
-        if (!key[matched] && text[matched] == '=') {
-            u64 value = 0;
-            const u8 *first = text + matched + 1;
-            const u8 *digit = first;
-            while (*digit >= '0' && *digit <= '9')
-                value = value * 10 + (u64)(*digit++ - '0');
-            if (digit == first || (*digit && *digit != ' ')) {
-                print("bootargs: ");
-                print(key);
-                print("= needs a decimal number\n");
-                finish(FAILURE_BOOTARGS);
-            }
-            return value;
-        }
+        if (!key[matched] && text[matched] == '=')
+            return (const char *)text + matched + 1;
         while (*text && *text != ' ')
             text++;
         while (*text == ' ')
             text++;
     }
-    return otherwise;
+    return 0;
+}
+
+u64 argument(const char *key, u64 otherwise)
+{
+    const char *first = argument_text(key);
+    const char *digit = first;
+    u64 value = 0;
+    if (!first)
+        return otherwise;
+    while (*digit >= '0' && *digit <= '9')
+        value = value * 10 + (u64)(*digit++ - '0');
+    if (digit == first || (*digit && *digit != ' ')) {
+        print("bootargs: ");
+        print(key);
+        print("= needs a decimal number\n");
+        finish(FAILURE_BOOTARGS);
+    }
+    return value;
+}
+
+int machine_has_extension(const char *name)
+{
+    return device_tree_has_extension(device_tree, name);
+}
+
+u64 hart_number(u64 index)
+{
+    return hart_numbers[index];
 }
 
 /* Entered from start.S on every other hart. */
@@ -170,9 +188,11 @@ static void start_harts(u64 boot_hart)
     }
     /* `harts` is final before the first hart that could reach the barrier. */
     u64 index = 1;
+    hart_numbers[0] = boot_hart;
     for (u64 hart = 0; hart < HARTS_MAX; hart++) {
         if (!exists[hart] || hart == boot_hart)
             continue;
+        hart_numbers[index] = hart;
         if (sbi_call(SBI_EXTENSION_HART_STATE, SBI_HART_START, hart, (u64)secondary_start, index++).error) {
             print_counted("hart ", hart);
             print(" does not start\n");
@@ -185,10 +205,11 @@ static void start_harts(u64 boot_hart)
 void boot(u64 hart, const u8 *tree)
 {
     u32 length_bytes;
+    device_tree = tree;
     bootargs = device_tree_property(tree, DEPTH_CHOSEN, "chosen", "bootargs", &length_bytes);
     iterations = argument("iterations", iterations_default);
 #ifdef NEEDS_XMETATM
-    if (!device_tree_has_extension(tree, XMETATM_EXTENSION)) {
+    if (!machine_has_extension(XMETATM_EXTENSION)) {
         print("this machine has no transactions: its device tree does not name " XMETATM_EXTENSION "\n");
         finish(FAILURE_NO_EXTENSION);
     }

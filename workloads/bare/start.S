@@ -3,7 +3,9 @@
  * others where `sbi_hart_start` sends them, with their number in a0 and their index, which `boot` chose, in a1. The index of the
  * boot hart is 0. Each has a stack of its own.
  */
+        .ifndef STACK_SIZE_LOG2
         .equ    STACK_SIZE_LOG2, 12
+        .endif
         .equ    HARTS_MAX, 64
 
         .section .text.start, "ax"
