@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What every lock promises. A model of a lock defines WORDS, the words of memory after DATA, and FIFO where the lock promises it; includes
+ * this; says what acquire(self) and release(self) do; and includes threads.pml, where threads use them.
+ *
+ * What is checked:
+ *   - mutual exclusion: who enters finds nobody there, and what the section before stored is seen by the next (no addition is lost);
+ *   - nobody is left in the queue: no state in which nobody can go on (an invalid end state), and everybody ends (the claim `all_end`);
+ *   - with FIFO, first come, first served: sections begin in the order of `arrive`.
+ */
+
+#ifndef THREADS
+#define THREADS 2
+#endif
+/* Sections of each thread. */
+#ifndef ROUNDS
+#define ROUNDS 2
+#endif
+#ifndef STORES
+#define STORES 0
+#endif
+
+#include "memory.pml"
+
+#define DATA 0
+
+byte inside, ended;
+#ifdef FIFO
+chan line = [THREADS] of { byte };
+#define arrive(self) line!self
+#define be_served(self) assert(line?[eval(self)]); line?eval(self)
+#else
+#define arrive(self) skip
+#define be_served(self) skip
+#endif
+
+inline enter(self) {
+	assert(inside == 0);
+	inside++;
+	be_served(self)
+}
+
+inline leave(self) {
+	assert(inside == 1);
+	inside--
+}
+
+/* The work of a section: adds one, in two steps. */
+inline add(self, value) {
+	value = load(self, DATA);
+	atomic { can_store(self) -> store(self, DATA, value + 1); value = 0 }
+}

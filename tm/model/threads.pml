@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Threads that take and leave the lock of a model (section.pml), each a few times. */
+
+proctype thread(byte self) {
+	byte value, rounds;
+
+	do
+	:: rounds < ROUNDS ->
+		acquire(self);
+		enter(self);
+		add(self, value);
+		leave(self);
+		release(self);
+		rounds++
+	:: else -> break
+	od;
+	ended++
+}
+
+init {
+	byte one;
+
+	atomic {
+		do
+		:: one < THREADS ->
+			run thread(one);
+#if STORES
+			run stores_leave(one);
+#endif
+			one++
+		:: else -> break
+		od
+	}
+	ended == THREADS;
+	one = 0;
+	do
+	:: one < THREADS -> fenced(one); one++
+	:: else -> break
+	od;
+	assert(memory[DATA] == THREADS * ROUNDS)
+}
+
+ltl all_end { <> (ended == THREADS) }
