@@ -22,6 +22,7 @@
 #define WAITING(self) (3 + 2 * (self))
 #define WORDS (2 + 2 * THREADS)
 #define FIFO
+#define is_free (memory[TAIL] == 0)
 
 #include "section.pml"
 

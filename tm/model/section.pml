@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What every lock promises. A model of a lock defines WORDS, the words of memory after DATA, and FIFO where the lock promises it; includes
- * this; says what acquire(self) and release(self) do; and includes threads.pml, where threads use them.
+ * What every lock promises. A model of a lock defines WORDS, the words of memory after DATA; FIFO where the lock promises it; and `is_free`,
+ * which holds of a lock that nobody holds or waits for. It includes this, says what acquire(self) and release(self) do, and includes
+ * threads.pml, where threads use them.
  *
  * What is checked:
  *   - mutual exclusion: who enters finds nobody there, and what the section before stored is seen by the next (no addition is lost);

@@ -37,7 +37,8 @@ init {
 	:: one < THREADS -> fenced(one); one++
 	:: else -> break
 	od;
-	assert(memory[DATA] == THREADS * ROUNDS)
+	assert(memory[DATA] == THREADS * ROUNDS);
+	assert(is_free)
 }
 
 ltl all_end { <> (ended == THREADS) }
