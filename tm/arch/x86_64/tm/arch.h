@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* x86-64: what a transaction keeps of the registers, and stores that an interrupt handler can forbid. */
+#ifndef TM_ARCH_H
+#define TM_ARCH_H
+
+/* As checkpoint.S stores them: rbx, rbp, r12, r13, r14, r15, rsp after the return, the return address. */
+#define TM_CHECKPOINT_STACK 6
+#define TM_CHECKPOINT_WORDS 8
+
+/* Stores are seen in order, and a locked instruction is a fence. */
+#define TM_FENCE_AFTER_LOCKED() __asm__ volatile("" : : : "memory")
+
+#include <tm/arch/common.h>
+
+/*
+ * Where *stop is 0, stores, and is true. An interrupt between the look and the store goes back to the look (the address range is in
+ * tm_restartable), so that what a handler writes to *stop is obeyed from the very next store on.
+ */
+#define TM_DEFINE_GUARDED_STORE(bits, suffix) \
+    TM_GUARDED_STORE_FUNCTION bool tm_guarded_store##bits(const uint32_t *stop, void *address, uint##bits##_t value) \
+    { \
+        __asm__ goto volatile("1: cmpl $0, %[stop]\n\tjne %l[stopped]\n\tmov" suffix " %[value], (%[address])\n2:\n" \
+                              TM_RESTARTABLE_RANGE \
+                              : \
+                              : [stop] "m"(*stop), [address] "r"(address), [value] TM_VALUE_CONSTRAINT(bits)(value) \
+                              : "cc", "memory" \
+                              : stopped); \
+        return true; \
+    stopped: \
+        return false; \
+    }
+#define TM_VALUE_CONSTRAINT(bits) TM_VALUE_CONSTRAINT_##bits
+#define TM_VALUE_CONSTRAINT_8 "q"
+#define TM_VALUE_CONSTRAINT_16 "r"
+#define TM_VALUE_CONSTRAINT_32 "r"
+#define TM_VALUE_CONSTRAINT_64 "r"
+
+#ifndef TM_PORT_GUARDED_STORE
+TM_DEFINE_GUARDED_STORE(8, "b")
+TM_DEFINE_GUARDED_STORE(16, "w")
+TM_DEFINE_GUARDED_STORE(32, "l")
+TM_DEFINE_GUARDED_STORE(64, "q")
+#endif
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* What <tm/arch.h> of every processor shares. */
+#ifndef TM_ARCH_COMMON_H
+#define TM_ARCH_COMMON_H
+
+#include <tm/port.h>
+
+/* The registers that a function call preserves, the stack pointer and the place to go on at: of whoever called a begin. */
+struct tm_checkpoint {
+    uintptr_t registers[TM_CHECKPOINT_WORDS];
+};
+
+/* Goes back to where the checkpoint was made, which returns `answer` once more (checkpoint.S). */
+void tm_checkpoint_resume(const struct tm_checkpoint *checkpoint, unsigned answer) __attribute__((noreturn));
+
+/* The stack below this address, down to the present frame, is of functions that were called since, or have returned. */
+static inline uintptr_t tm_checkpoint_stack(const struct tm_checkpoint *checkpoint)
+{
+    return checkpoint->registers[TM_CHECKPOINT_STACK];
+}
+
+/*
+ * Guarded stores, tm_guarded_store{8,16,32,64}(stop, address, value), are defined by <tm/arch.h> as restartable sequences: whoever enters
+ * an interrupt handler calls tm_interrupt_enter with the interrupted program counter, which is set back where it is inside of one. A host
+ * whose handlers cannot do that defines TM_PORT_GUARDED_STORE and the functions itself (with interrupts disabled, say).
+ * ThreadSanitizer does not see assembly, and gets a look and a store.
+ */
+#ifdef TM_PORT_GUARDED_STORE
+TM_PORT_GUARDED_STORE(8)
+TM_PORT_GUARDED_STORE(16)
+TM_PORT_GUARDED_STORE(32)
+TM_PORT_GUARDED_STORE(64)
+#elif defined(__SANITIZE_THREAD__)
+
+#define TM_PORT_GUARDED_STORE(bits) \
+    static inline __attribute__((unused)) bool tm_guarded_store##bits(const uint32_t *stop, void *address, uint##bits##_t value) \
+    { \
+        if (__atomic_load_n(stop, __ATOMIC_RELAXED)) \
+            return false; \
+        __atomic_store_n((uint##bits##_t *)address, value, __ATOMIC_RELEASE); \
+        return true; \
+    }
+TM_PORT_GUARDED_STORE(8)
+TM_PORT_GUARDED_STORE(16)
+TM_PORT_GUARDED_STORE(32)
+TM_PORT_GUARDED_STORE(64)
+
+#else
+
+/* Distances from the table to the look and to behind the store. */
+struct tm_restartable_range {
+    int32_t begin;
+    int32_t end;
+};
+extern const struct tm_restartable_range __start_tm_restartable[] __attribute__((visibility("hidden")));
+extern const struct tm_restartable_range __stop_tm_restartable[] __attribute__((visibility("hidden")));
+
+#define TM_RESTARTABLE_RANGE ".pushsection tm_restartable, \"a\"\n\t.balign 4\n\t.long 1b - .\n\t.long 2b - .\n\t.popsection"
+#define TM_GUARDED_STORE_FUNCTION static inline __attribute__((always_inline, unused))
+
+#endif
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Software transactions: the plain interface, after Bressler, "Software Transactional Memory in the Linux Kernel", 2012, section 3.1.
+ * Where it departs from the paper:
+ * - tm_start takes no jump buffer. It returns again at each restart, and keeps the registers in the thread's own state.
+ * - Restarting (tm_abort) and giving up (tm_cancel) are told apart.
+ * - A transaction has a mode (Schultz, "Using Software Transactional Memory in Interrupt-Driven Systems", 2009).
+ *
+ *     if (tm_start(0) == TM_STARTED) {
+ *         tm_store64(&to, tm_load64(&to) + 1);
+ *         tm_commit();
+ *     }
+ *
+ * What is shared is accessed through tm_load and tm_store. What one thread alone sees, and what it had before the transaction, is stored
+ * with tm_store_local; a local variable that is changed without it keeps, after a restart, whatever it has, as after setjmp.
+ *
+ * Transactions are opaque: none ever sees a state that was not committed as a whole, not even one that will restart. They are atomic with
+ * each other and not with plain accesses, but privatization and publication are safe: what a transaction has taken out of every other
+ * one's reach may be accessed plainly after it, and what was accessed plainly may be published by one. All of this is what one global lock
+ * around every transaction would give.
+ *
+ * A function that contains tm_start must not return before the transaction has ended.
+ */
+#ifndef TM_TM_H
+#define TM_TM_H
+
+#include <tm/port.h>
+
+/* What tm_start is asked. */
+#define TM_READ_ONLY 1u /* Only loads: they leave no record. A store restarts the transaction without this. */
+#define TM_PESSIMISTIC 2u /* Loads lock what they read, so nobody invalidates it. */
+#define TM_SERIAL 4u /* Runs alone, and is irrevocable: never restarts, cannot be cancelled, may do anything. */
+#define TM_OBSTINATE 8u /* Beats every conflict, for interrupt handlers. Never waits for a transaction that it interrupted. */
+#define TM_NOT_PRIVATIZING 16u /* The caller makes nothing private and frees nothing: the commit need not wait for slower readers. */
+
+/* What tm_start answers: in a transaction only where it is TM_STARTED. */
+#define TM_STARTED 0u
+#define TM_CANCELLED 1u /* tm_cancel was called, and nothing has happened. */
+#define TM_EXHAUSTED 2u /* There is no memory for what the transaction has to remember, and nothing has happened. */
+#define TM_TOO_DEEP 3u /* TM_DEPTH_MAX transactions are open. */
+
+/* What tm_commit answers. */
+#define TM_COMMITTED 0
+#define TM_NO_TRANSACTION 1 /* None was open. */
+
+#define TM_DEPTH_MAX 255u
+
+/*
+ * Starts a transaction, or nests: an inner transaction commits with the outermost. Returns again at each restart.
+ *
+ * A context's state is made at its first transaction; where there is no memory for it the answer is TM_EXHAUSTED. An interrupt handler's is
+ * made by tm_port_interrupts_prepare, and its transactions are always obstinate.
+ *
+ * What precedes it in the program precedes it for other threads (acquire and release as of a lock).
+ */
+unsigned tm_start(unsigned flags) __attribute__((returns_twice, warn_unused_result));
+
+/*
+ * Ends the innermost transaction; the outermost one's changes become visible all at once, or it restarts and this does not return.
+ * Waits for transactions that may still see what this one has made private, unless it wrote nothing or said TM_NOT_PRIVATIZING.
+ */
+int tm_commit(void);
+
+/* Restarts the outermost transaction. Without a transaction it does nothing and returns. */
+void tm_abort(void);
+
+/*
+ * Gives the innermost transaction up: its tm_start returns TM_CANCELLED, and nothing of it has happened. Without a transaction it
+ * does nothing and returns. An irrevocable transaction cannot be cancelled: tm_port_fatal.
+ */
+void tm_cancel(void);
+
+/* Whether a transaction is open in this context. */
+int tm_in_transaction(void);
+
+/* Makes the transaction irrevocable, perhaps by restarting it: from here on it runs alone, and may do what cannot be undone. */
+void tm_become_irrevocable(void);
+
+/*
+ * Loads and stores of 8 to 64 bits. An address that is no multiple of its size is accessed by bytes: still atomic with other transactions.
+ * Outside of a transaction they are plain accesses.
+ */
+uint8_t tm_load8(const uint8_t *address);
+uint16_t tm_load16(const uint16_t *address);
+uint32_t tm_load32(const uint32_t *address);
+uint64_t tm_load64(const uint64_t *address);
+void tm_store8(uint8_t *address, uint8_t value);
+void tm_store16(uint16_t *address, uint16_t value);
+void tm_store32(uint32_t *address, uint32_t value);
+void tm_store64(uint64_t *address, uint64_t value);
+
+/* Stores to what nobody but this context accesses until it commits: a restart or a cancel brings the old value back. */
+void tm_store_local8(uint8_t *address, uint8_t value);
+void tm_store_local16(uint16_t *address, uint16_t value);
+void tm_store_local32(uint32_t *address, uint32_t value);
+void tm_store_local64(uint64_t *address, uint64_t value);
+
+/* A machine word, and a pointer. */
+#define tm_load(address) tm_load64(address)
+#define tm_store(address, value) tm_store64(address, value)
+#define tm_store_local(address, value) tm_store_local64(address, value)
+#define tm_load_pointer(address) \
+    ((__typeof__(*(address)))(uintptr_t)tm_load64((const uint64_t *)(const void *)(address)))
+#define tm_store_pointer(address, value) \
+    tm_store64((uint64_t *)(void *)(address), (uint64_t)(uintptr_t)(__typeof__(*(address)))(value))
+
+/*
+ * Allocates memory that a restart or a cancel frees again. `flags` goes to the host's allocator (Linux: GFP_KERNEL and the like; elsewhere
+ * 0). Null when there is none. What is not yet published may be written plainly.
+ */
+void *tm_alloc(size_t size_bytes, unsigned flags);
+
+/* Frees memory once the transaction has committed and no other one can still read it. Outside of a transaction: at once. */
+void tm_free(void *memory);
+
+/*
+ * Locked sections that exclude transactions (Bressler, section 3.1): for what cannot be in a transaction. The lock is a 64-bit word that
+ * begins as 0. tm_lock waits until it is free and until no transaction that has called tm_weak_lock for it is under way; a transaction
+ * that calls tm_weak_lock (at its beginning) waits while the lock is held. Not for use in a transaction: tm_lock, tm_unlock.
+ */
+void tm_lock(uint64_t *lock);
+void tm_unlock(uint64_t *lock);
+void tm_weak_lock(uint64_t *lock);
+
+/* The paper's names. */
+#define TM_LOAD8(address) tm_load8(address)
+#define TM_LOAD16(address) tm_load16(address)
+#define TM_LOAD32(address) tm_load32(address)
+#define TM_LOAD64(address) tm_load64(address)
+#define TM_STORE8(address, value) tm_store8(address, value)
+#define TM_STORE16(address, value) tm_store16(address, value)
+#define TM_STORE32(address, value) tm_store32(address, value)
+#define TM_STORE64(address, value) tm_store64(address, value)
+#define TM_STORE_LOCAL8(address, value) tm_store_local8(address, value)
+#define TM_STORE_LOCAL16(address, value) tm_store_local16(address, value)
+#define TM_STORE_LOCAL32(address, value) tm_store_local32(address, value)
+#define TM_STORE_LOCAL64(address, value) tm_store_local64(address, value)
+#define TM_LOCK(lock) tm_lock(lock)
+#define TM_UNLOCK(lock) tm_unlock(lock)
+#define TM_WEAK_LOCK(lock) tm_weak_lock(lock)
+
+/* Counted for each context, and of the calling one. */
+struct tm_counts {
+    uint64_t commits; /* Of outermost transactions. */
+    uint64_t read_only_commits; /* Of them, those that had written nothing. */
+    uint64_t cancels;
+    uint64_t serial_commits; /* Of them, those that ran alone. */
+    uint64_t restarts[8]; /* By cause: enum tm_cause. */
+};
+
+enum tm_cause {
+    TM_CAUSE_LOCKED, /* Somebody else had locked what was wanted, for too long. */
+    TM_CAUSE_INVALID, /* What had been read was changed. */
+    TM_CAUSE_DOOMED, /* An obstinate transaction wanted what this one had locked. */
+    TM_CAUSE_SERIAL, /* Another transaction runs alone. */
+    TM_CAUSE_EXPLICIT, /* tm_abort, and tm_weak_lock on a lock that was held. */
+    TM_CAUSE_FULL, /* A set was full, and is made larger. */
+    TM_CAUSE_READ_ONLY, /* A transaction that said TM_READ_ONLY stored, or would have had to look back. */
+    TM_CAUSE_IRREVOCABLE, /* It asked to become irrevocable and could not where it was. */
+};
+
+void tm_read_counts(struct tm_counts *counts);
+
+/* "tl2" or "2pl". */
+extern const char tm_algorithm_name[];
+
+#endif

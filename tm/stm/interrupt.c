@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Transactions of interrupt handlers, after Schultz, "Using Software Transactional Memory in Interrupt-Driven Systems", 2009: a handler's
+ * transaction is obstinate and beats every conflict. Where it departs from the thesis:
+ * - A context for each level, so handlers nest; the thesis switches one segment register.
+ * - A handler that meets a record of a transaction that its own processor interrupted does not wait, because that could not go on; it ends
+ *   that transaction itself (overtakes it): finishes its commit where that is decided, and else rolls it back. The interrupted one finds
+ *   out at its next store, which is guarded (<tm/arch.h>), at its next read, or at its commit.
+ */
+#include <tm/interrupt.h>
+
+#include "transaction.h"
+
+bool tm_has_interrupted(const struct tm_transaction *level, const struct tm_transaction *other)
+{
+    for (const struct tm_transaction *context = level->interrupted; context; context = context->interrupted)
+        if (context == other)
+            return true;
+    return false;
+}
+
+void tm_overtake(struct tm_transaction *interrupted)
+{
+    if (interrupted->overtaken == TM_OVERTAKEN_FINISHED)
+        return;
+    if (interrupted->phase == TM_PHASE_DECIDED) {
+        tm_algorithm_finish(interrupted);
+        __atomic_store_n(&interrupted->overtaken, TM_OVERTAKEN_FINISHED, __ATOMIC_RELEASE);
+        return;
+    }
+    tm_algorithm_rollback(interrupted);
+    __atomic_store_n(&interrupted->snapshot, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&interrupted->overtaken, TM_OVERTAKEN_ROLLED_BACK, __ATOMIC_RELEASE);
+}
+
+void tm_overtake_asked(struct tm_transaction *level)
+{
+    if (!level->is_interrupt_level)
+        return;
+    for (struct tm_transaction *context = level->interrupted; context; context = context->interrupted)
+        if (__atomic_load_n(&context->doomed, __ATOMIC_ACQUIRE) && !context->overtaken)
+            tm_overtake(context);
+}
+
+void tm_overtake_visible(struct tm_transaction *level)
+{
+    for (struct tm_transaction *context = level->interrupted; context; context = context->interrupted)
+        if ((context->activity & 1) && !context->overtaken)
+            tm_overtake(context);
+}
+
+#ifndef TM_PORT_GUARDED_STORE
+/* An interrupt between a look and its store: the look is done again. */
+static void restart_guarded_store(uintptr_t *program_counter)
+{
+    for (const struct tm_restartable_range *range = __start_tm_restartable; range != __stop_tm_restartable; range++) {
+        uintptr_t begin = (uintptr_t)&range->begin + (uintptr_t)(intptr_t)range->begin;
+        uintptr_t end = (uintptr_t)&range->end + (uintptr_t)(intptr_t)range->end;
+        if (*program_counter > begin && *program_counter < end)
+            *program_counter = begin;
+    }
+}
+#endif
+
+void tm_interrupt_enter(struct tm_transaction *level, uintptr_t *program_counter, uintptr_t stack_pointer)
+{
+#ifndef TM_PORT_GUARDED_STORE
+    if (program_counter)
+        restart_guarded_store(program_counter);
+#else
+    (void)program_counter;
+#endif
+    struct tm_transaction *interrupted = tm_port_transaction();
+    interrupted->stack_floor = stack_pointer;
+    level->interrupted = interrupted;
+    tm_port_transaction_set(level);
+}
+
+void tm_interrupt_leave(struct tm_transaction *level)
+{
+    /* A handler that ends with its transaction open would leave records owned. */
+    if (level->depth)
+        tm_port_fatal("an interrupt handler returns inside a transaction");
+    tm_port_transaction_set(level->interrupted);
+    level->interrupted = NULL;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Memory: that of contexts and their sets, which grow between attempts and never inside one, and that which transactions allocate and free.
+ */
+#include <tm/interrupt.h>
+
+#include "transaction.h"
+
+#define READS_COUNT 1024
+#define OWNED_COUNT 256
+#define UNDO_COUNT 512
+#define LOCAL_COUNT 64
+#define WRITTEN_COUNT 256
+#define NESTED_COUNT 8
+#define ALLOCATED_COUNT 64
+#define ACTIONS_COUNT 16
+
+static bool make(struct tm_log *log, size_t count, size_t entry_bytes)
+{
+    if (log->begin)
+        return true;
+    /* A read-only transaction's entries all go to one place, so there has to be one. */
+    log->begin = tm_port_allocate(count * entry_bytes, 0);
+    log->next = log->begin;
+    log->end = log->begin ? log->begin + count * entry_bytes : NULL;
+    return log->begin;
+}
+
+static void unmake(struct tm_log *log)
+{
+    tm_port_free(log->begin);
+    *log = (struct tm_log){0};
+}
+
+bool tm_sets_make(struct tm_transaction *transaction)
+{
+    return make(&transaction->reads, READS_COUNT, sizeof(tm_orec *)) &&
+           make(&transaction->owned, OWNED_COUNT, sizeof(struct tm_owned)) &&
+           make(&transaction->undo, UNDO_COUNT, sizeof(struct tm_undo)) &&
+           make(&transaction->local, LOCAL_COUNT, sizeof(struct tm_undo)) &&
+           make(&transaction->written, WRITTEN_COUNT, sizeof(struct tm_written)) &&
+           make(&transaction->nested, NESTED_COUNT, sizeof(struct tm_nested)) &&
+           make(&transaction->allocated, ALLOCATED_COUNT, sizeof(void *)) &&
+           make(&transaction->freed, ALLOCATED_COUNT, sizeof(void *)) &&
+           make(&transaction->commit_actions, ACTIONS_COUNT, sizeof(struct tm_action)) &&
+           make(&transaction->undo_actions, ACTIONS_COUNT, sizeof(struct tm_action)) && tm_algorithm_make(transaction);
+}
+
+void tm_sets_free(struct tm_transaction *transaction)
+{
+    unmake(&transaction->reads);
+    unmake(&transaction->owned);
+    unmake(&transaction->undo);
+    unmake(&transaction->local);
+    unmake(&transaction->written);
+    unmake(&transaction->nested);
+    unmake(&transaction->allocated);
+    unmake(&transaction->freed);
+    unmake(&transaction->commit_actions);
+    unmake(&transaction->undo_actions);
+    tm_algorithm_unmake(transaction);
+}
+
+/* Twice as large. The attempt that filled it is over, but what an interrupt level has freed stays in its set. */
+bool tm_set_grow(struct tm_transaction *transaction, struct tm_log *set)
+{
+    size_t used_bytes = (size_t)(set->next - set->begin);
+    size_t size_bytes = 2 * (size_t)(set->end - set->begin);
+    if (transaction->is_interrupt_level)
+        return false;
+    char *begin = tm_port_allocate(size_bytes, 0);
+    if (!begin)
+        return false;
+    __builtin_memcpy(begin, set->begin, used_bytes);
+    tm_port_free(set->begin);
+    *set = (struct tm_log){begin, begin + used_bytes, begin + size_bytes};
+    return set != &transaction->written || tm_algorithm_make(transaction);
+}
+
+struct tm_transaction *tm_transaction_create(bool is_interrupt_level)
+{
+    struct tm_transaction *transaction = tm_context_reuse(is_interrupt_level);
+    if (!transaction) {
+        /* Aligned by hand: the host's allocator need not know of cache lines. Contexts are never given back. */
+        char *memory = tm_port_allocate(sizeof *transaction + TM_CACHE_LINE_SIZE, 0);
+        if (!memory)
+            return NULL;
+        memory += -(uintptr_t)memory & (TM_CACHE_LINE_SIZE - 1);
+        transaction = __builtin_memset(memory, 0, sizeof *transaction);
+        transaction->is_interrupt_level = is_interrupt_level;
+        transaction->in_use = true;
+        if (!tm_context_register(transaction)) {
+            tm_port_free(memory);
+            return NULL;
+        }
+    }
+    if (!tm_sets_make(transaction)) {
+        tm_sets_free(transaction);
+        tm_context_unuse(transaction, false);
+        return NULL;
+    }
+    transaction->counts = (struct tm_counts){0};
+    transaction->freed_drained = transaction->freed.begin;
+    tm_context_use(transaction);
+    return transaction;
+}
+
+void tm_transaction_add_level(struct tm_transaction *transaction, struct tm_transaction *level)
+{
+    level->levels = transaction->levels;
+    transaction->levels = level;
+}
+
+bool tm_transaction_destroy(struct tm_transaction *transaction)
+{
+    bool was_closed = transaction->depth == 0;
+    if (!was_closed)
+        tm_rollback(transaction);
+    tm_wait_for_readers(transaction);
+    tm_memory_commit(transaction);
+    transaction->levels = NULL;
+    tm_sets_free(transaction);
+    tm_context_unuse(transaction, true);
+    return was_closed;
+}
+
+void *tm_alloc(size_t size_bytes, unsigned flags)
+{
+    struct tm_transaction *transaction = tm_port_transaction();
+    if (!transaction->depth)
+        return tm_port_allocate(size_bytes, flags);
+    void **entry = tm_log_add(transaction, &transaction->allocated, sizeof *entry);
+    *entry = tm_port_allocate(size_bytes, flags);
+    if (*entry)
+        transaction->allocated.next += sizeof *entry;
+    return *entry;
+}
+
+void tm_free(void *memory)
+{
+    struct tm_transaction *transaction = tm_port_transaction();
+    if (!memory)
+        return;
+    if (!transaction->depth) {
+        tm_port_free(memory);
+        return;
+    }
+    void **entry = tm_log_add(transaction, &transaction->freed, sizeof *entry);
+    *entry = memory;
+    transaction->freed.next += sizeof *entry;
+}
+
+/* What handlers of this thread or processor have freed since. They may add to it while this runs. */
+static void drain_level(struct tm_transaction *transaction, struct tm_transaction *level)
+{
+    char *end = __atomic_load_n(&level->freed.next, __ATOMIC_RELAXED);
+    tm_wait_for_readers(transaction);
+    for (; level->freed_drained != end; level->freed_drained += sizeof(void *))
+        tm_port_free(*(void **)(void *)level->freed_drained);
+    char *expected = end;
+    if (end != level->freed.begin && __atomic_compare_exchange_n(&level->freed.next, &expected, level->freed.begin, false,
+                                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        level->freed_drained = level->freed.begin;
+}
+
+/* After a commit, when nobody can read any more what it freed. */
+void tm_memory_commit(struct tm_transaction *transaction)
+{
+    transaction->allocated.next = transaction->allocated.begin;
+    if (transaction->is_interrupt_level)
+        return;
+    TM_LOG_EACH(void *, entry, &transaction->freed)
+        tm_port_free(*entry);
+    transaction->freed.next = transaction->freed.begin;
+    for (struct tm_transaction *level = transaction->levels; level; level = level->levels)
+        if (level->freed.next != level->freed.begin)
+            drain_level(transaction, level);
+}
+
+void tm_memory_rollback(struct tm_transaction *transaction, size_t allocated_bytes, size_t freed_bytes)
+{
+    while (transaction->allocated.next != transaction->allocated.begin + allocated_bytes) {
+        transaction->allocated.next -= sizeof(void *);
+        tm_port_free(*(void **)(void *)transaction->allocated.next);
+    }
+    transaction->freed.next = transaction->freed.begin + freed_bytes;
+}

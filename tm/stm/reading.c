@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Reads, snapshots and owned records: what TL2 and 2PL share.
+ *
+ * After Dice, Shalev, Shavit, "Transactional Locking II", DISC 2006, sections 2 and 3, and Felber, Fetzer, Riegel, "Dynamic Performance
+ * Tuning of Word-Based Software Transactional Memory", PPoPP 2008. Where it departs from them:
+ * - Commits do not advance the clock. Who meets a version later than the clock does (TL2's GV5), so that a store to one word costs one
+ *   atomic operation.
+ * - The first read needs no snapshot, and the transaction is invisible up to its second one: a transaction of one word pays for nothing else.
+ * - A snapshot that turns out to be too old is moved forward where all reads still hold (as TinySTM does), not given up.
+ */
+#include "transaction.h"
+
+/* A transaction waits so many turns for another's record before it restarts. */
+#define OWNER_TURNS_MAX 64
+
+uint64_t tm_load_sized(const void *address, uint32_t size_bytes)
+{
+    switch (size_bytes) {
+    case 1:
+        return __atomic_load_n((const uint8_t *)address, __ATOMIC_ACQUIRE);
+    case 2:
+        return __atomic_load_n((const uint16_t *)address, __ATOMIC_ACQUIRE);
+    case 4:
+        return __atomic_load_n((const uint32_t *)address, __ATOMIC_ACQUIRE);
+    default:
+        return __atomic_load_n((const uint64_t *)address, __ATOMIC_ACQUIRE);
+    }
+}
+
+bool tm_store_sized(const uint32_t *stop, void *address, uint64_t value, uint32_t size_bytes)
+{
+    switch (size_bytes) {
+    case 1:
+        return tm_guarded_store8(stop, address, (uint8_t)value);
+    case 2:
+        return tm_guarded_store16(stop, address, (uint16_t)value);
+    case 4:
+        return tm_guarded_store32(stop, address, (uint32_t)value);
+    default:
+        return tm_guarded_store64(stop, address, value);
+    }
+}
+
+static bool has_read(const struct tm_transaction *transaction)
+{
+    return transaction->reads.next != transaction->reads.begin;
+}
+
+/* Of a transaction that has no snapshot yet: the record of its first read. */
+static tm_orec *first_read(const struct tm_transaction *transaction)
+{
+    return *(tm_orec **)(void *)transaction->reads.begin;
+}
+
+static void check_not_doomed(struct tm_transaction *transaction)
+{
+    if (TM_UNLIKELY(__atomic_load_n(&transaction->doomed, __ATOMIC_RELAXED) | transaction->overtaken))
+        tm_restart(transaction, TM_CAUSE_DOOMED);
+}
+
+bool tm_validate(const struct tm_transaction *transaction)
+{
+    uint64_t latest = transaction->snapshot;
+    if (latest == 0)
+        latest = transaction->first_version;
+    TM_LOG_EACH(tm_orec *, read, &transaction->reads)
+    {
+        uint64_t word = __atomic_load_n(*read, __ATOMIC_ACQUIRE);
+        if (TM_UNLIKELY(word > latest) && word != transaction->owned_word)
+            return false;
+    }
+    return true;
+}
+
+void tm_extend(struct tm_transaction *transaction, uint64_t version)
+{
+    check_not_doomed(transaction);
+    if (transaction->read_only && transaction->snapshot)
+        tm_restart(transaction, TM_CAUSE_READ_ONLY);
+    tm_become_visible(transaction);
+    /* 0 | c -> 0 | version: no snapshot is later than the clock, and the read that needs this one will have it. */
+    uint64_t clock = __atomic_load_n(&tm_shared.clock, __ATOMIC_ACQUIRE);
+    while (clock < version &&
+           !__atomic_compare_exchange_n(&tm_shared.clock, &clock, version, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
+        ;
+    /* The clock before the records: what changes a record after this look at it has a later version than this snapshot. */
+    if (!tm_validate(transaction))
+        tm_restart(transaction, TM_CAUSE_INVALID);
+    __atomic_store_n(&transaction->snapshot, clock < version ? version : clock, __ATOMIC_RELAXED);
+    /* Who dooms a transaction sets its snapshot to 0 after this word: a 0 that was lost above is found here. */
+    __atomic_thread_fence(__ATOMIC_ACQ_REL);
+    check_not_doomed(transaction);
+}
+
+void tm_meet_owner(struct tm_transaction *transaction, uint64_t word, unsigned *turns)
+{
+    struct tm_transaction *owner = tm_contexts[word & ~TM_OREC_OWNED];
+    if (transaction->mode != TM_MODE_OBSTINATE) {
+        if (*turns >= OWNER_TURNS_MAX)
+            tm_restart(transaction, TM_CAUSE_LOCKED);
+    } else if (transaction->is_interrupt_level && tm_has_interrupted(transaction, owner)) {
+        tm_overtake(owner);
+        return;
+    } else if (owner->mode == TM_MODE_OBSTINATE && owner->obstinacy < transaction->obstinacy) {
+        tm_restart(transaction, TM_CAUSE_LOCKED);
+    } else {
+        __atomic_store_n(&owner->doomed, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&owner->snapshot, 0, __ATOMIC_RELEASE);
+        tm_overtake_asked(transaction);
+    }
+    check_not_doomed(transaction);
+    tm_port_wait(turns);
+}
+
+uint64_t tm_load_slow(struct tm_transaction *transaction, const void *address, uint32_t size_bytes)
+{
+    tm_orec *orec = tm_orec_of(address);
+    unsigned turns = 0;
+    for (;;) {
+        check_not_doomed(transaction);
+        uint64_t word = __atomic_load_n(orec, __ATOMIC_ACQUIRE);
+        if (word == transaction->owned_word)
+            return tm_load_sized(address, size_bytes);
+        if (word & TM_OREC_OWNED) {
+            tm_meet_owner(transaction, word, &turns);
+            continue;
+        }
+        if (transaction->mode != TM_MODE_OPTIMISTIC) {
+            tm_own(transaction, orec, word);
+            continue;
+        }
+        uint64_t value = tm_load_sized(address, size_bytes);
+        if (__atomic_load_n(orec, __ATOMIC_ACQUIRE) != word)
+            continue;
+        bool is_first = !transaction->snapshot && !(transaction->activity & 1) && !has_read(transaction);
+        if (is_first && !transaction->read_only) {
+            /* While another ran alone it changed words and not their records. */
+            if (__atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
+                tm_restart(transaction, TM_CAUSE_SERIAL);
+            transaction->first_version = word;
+        } else if (word > transaction->snapshot || !transaction->snapshot) {
+            tm_extend(transaction, word);
+            continue;
+        }
+        tm_orec **read = tm_log_add(transaction, &transaction->reads, sizeof *read);
+        *read = orec;
+        transaction->reads.next += transaction->read_step_bytes;
+        return value;
+    }
+}
+
+void tm_own(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
+{
+    unsigned turns = 0;
+    for (;;) {
+        check_not_doomed(transaction);
+        if (word & TM_OREC_OWNED) {
+            tm_meet_owner(transaction, word, &turns);
+            word = __atomic_load_n(orec, __ATOMIC_ACQUIRE);
+            continue;
+        }
+        /* Owned, it will not be looked at again: if it was read, then as it is now. */
+        if (has_read(transaction) && (transaction->snapshot == 0 || word > transaction->snapshot)) {
+            bool is_first_read = transaction->snapshot == 0 && first_read(transaction) == orec;
+            if (is_first_read && word != transaction->first_version)
+                tm_restart(transaction, TM_CAUSE_INVALID);
+            if (!is_first_read) {
+                tm_extend(transaction, word);
+                word = __atomic_load_n(orec, __ATOMIC_ACQUIRE);
+                if (word > transaction->snapshot)
+                    continue;
+            }
+        }
+        /* Logged before it is owned: a handler that comes in between finds a record that is not this one's, and skips it. */
+        struct tm_owned *owned = tm_log_add(transaction, &transaction->owned, sizeof *owned);
+        owned->orec = orec;
+        owned->version = word;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        transaction->owned.next += sizeof *owned;
+        bool becomes_visible = !(transaction->activity & 1);
+        if (becomes_visible)
+            __atomic_store_n(&transaction->activity, transaction->activity + 1, __ATOMIC_RELAXED);
+        /* 0 | version -> 1 | number. Sequentially consistent: it is the fence behind `activity`. */
+        bool is_owned = __atomic_compare_exchange_n(orec, &word, transaction->owned_word, false, __ATOMIC_SEQ_CST,
+                                                    __ATOMIC_ACQUIRE);
+        if (!is_owned)
+            transaction->owned.next -= sizeof *owned;
+        if (becomes_visible) {
+            TM_FENCE_AFTER_LOCKED();
+            if (__atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
+                tm_restart(transaction, TM_CAUSE_SERIAL);
+        }
+        if (is_owned)
+            break;
+    }
+    /* Before what will be stored in place. Others see the record owned before they see that. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+uint64_t tm_next_version(const struct tm_transaction *transaction)
+{
+    uint64_t version = __atomic_load_n(&tm_shared.clock, __ATOMIC_ACQUIRE);
+    TM_LOG_EACH(struct tm_owned, owned, &transaction->owned)
+    {
+        if (owned->version > version)
+            version = owned->version;
+    }
+    return version + 1;
+}
+
+void tm_disown(struct tm_transaction *transaction, uint64_t version)
+{
+    TM_LOG_EACH(struct tm_owned, owned, &transaction->owned)
+    {
+        /* 1 | number -> 0 | version. What a handler has let go of is another's by now, or free. */
+        uint64_t word = transaction->owned_word;
+        __atomic_compare_exchange_n(owned->orec, &word, version ? version : owned->version, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED);
+    }
+}
+
+void tm_disown_committed(struct tm_transaction *transaction)
+{
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    TM_LOG_EACH(struct tm_owned, owned, &transaction->owned)
+    {
+        /* 1 | number -> 0 | version. Only this context, and handlers on its processor, write a record that it owns. */
+        if (TM_UNLIKELY(!tm_guarded_store64(&transaction->overtaken, owned->orec, transaction->commit_version)))
+            return;
+    }
+}
+
+void tm_remember(struct tm_transaction *transaction, struct tm_log *log, void *address, uint32_t size_bytes)
+{
+    struct tm_undo *undo = tm_log_add(transaction, log, sizeof *undo);
+    undo->address = address;
+    undo->value = tm_load_sized(address, size_bytes);
+    undo->size_bytes = size_bytes;
+    /* A handler that takes this transaction back finds the entry complete. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    log->next += sizeof *undo;
+}
+
+void tm_undo(struct tm_transaction *transaction, struct tm_log *log, size_t mark_bytes, uintptr_t floor,
+             const uint32_t *stop)
+{
+    uintptr_t ceiling = tm_checkpoint_stack(&transaction->checkpoint);
+    for (struct tm_undo *undo = (struct tm_undo *)(void *)log->next; (char *)undo-- != log->begin + mark_bytes;) {
+        /* Frames of functions that the transaction called: gone by now, and perhaps this function's own. */
+        uintptr_t address = (uintptr_t)undo->address;
+        if (address >= floor && address < ceiling)
+            continue;
+        if (!tm_store_sized(stop, undo->address, undo->value, undo->size_bytes))
+            break;
+    }
+    /* Not before all is done: a handler that comes in between does it once more. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    log->next = log->begin + mark_bytes;
+}

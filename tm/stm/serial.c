@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Contexts, and what one of them has to know about all others: that they are out of its way before it runs alone, that there is none at
+ * all (solo), or that none still reads what it has made private.
+ *
+ * A transaction is visible from its second read or its first owned record on: `activity` is odd. Becoming visible is the store, a full
+ * fence, and a look at tm_shared.serial; running alone is the store to that, a full fence, and a look at every activity. So one of two
+ * sees the other (Dekker). Before it is visible a transaction has read one word and owns nothing, and looks at tm_shared.serial after that
+ * read: nobody needs to wait for it.
+ */
+#include "transaction.h"
+
+struct tm_transaction *tm_contexts[TM_PORT_CONTEXTS_MAX];
+
+/* 0 -> 1 while somebody registers or unregisters. */
+static uint32_t registry_lock;
+
+static void registry_acquire(void)
+{
+    unsigned turns = 0;
+    while (__atomic_exchange_n(&registry_lock, 1, __ATOMIC_ACQUIRE))
+        tm_port_wait(&turns);
+}
+
+static void registry_release(void)
+{
+    __atomic_store_n(&registry_lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The state of a context stays where it is when its thread has gone, for whoever is looking at it, and for the next thread. */
+bool tm_context_register(struct tm_transaction *transaction)
+{
+    registry_acquire();
+    uint32_t number = tm_shared.contexts_end;
+    if (number == TM_PORT_CONTEXTS_MAX) {
+        registry_release();
+        return false;
+    }
+    transaction->number = number;
+    transaction->owned_word = TM_OREC_OWNED | number;
+    transaction->random = 0x9e3779b97f4a7c15ull * (number + 1);
+    transaction->direct = true;
+    __atomic_store_n(&tm_contexts[number], transaction, __ATOMIC_RELEASE);
+    __atomic_store_n(&tm_shared.contexts_end, number + 1, __ATOMIC_RELEASE);
+    registry_release();
+    return true;
+}
+
+void tm_context_use(struct tm_transaction *transaction)
+{
+    registry_acquire();
+    uint32_t count = __atomic_add_fetch(&tm_shared.contexts_count, 1, __ATOMIC_SEQ_CST);
+    registry_release();
+    if (count != 2 || !TM_PORT_HAS_HEAVY_FENCE)
+        return;
+    /* The one that has been alone either sees the count, or is seen here. */
+    tm_port_heavy_fence();
+    uint32_t end = __atomic_load_n(&tm_shared.contexts_end, __ATOMIC_ACQUIRE);
+    for (uint32_t number = 0; number < end; number++) {
+        struct tm_transaction *other = tm_contexts[number];
+        unsigned turns = 0;
+        while (other != transaction && __atomic_load_n(&other->solo_active, __ATOMIC_ACQUIRE))
+            tm_port_wait(&turns);
+    }
+}
+
+struct tm_transaction *tm_context_reuse(bool is_interrupt_level)
+{
+    struct tm_transaction *found = NULL;
+    registry_acquire();
+    for (uint32_t number = 0; number < tm_shared.contexts_end && !found; number++) {
+        struct tm_transaction *context = tm_contexts[number];
+        if (!context->in_use && context->is_interrupt_level == is_interrupt_level) {
+            context->in_use = true;
+            found = context;
+        }
+    }
+    registry_release();
+    return found;
+}
+
+void tm_context_unuse(struct tm_transaction *transaction, bool was_used)
+{
+    registry_acquire();
+    transaction->in_use = false;
+    if (was_used)
+        __atomic_sub_fetch(&tm_shared.contexts_count, 1, __ATOMIC_SEQ_CST);
+    registry_release();
+}
+
+bool tm_solo_begin(struct tm_transaction *transaction)
+{
+    if (!TM_PORT_HAS_HEAVY_FENCE || __atomic_load_n(&tm_shared.contexts_count, __ATOMIC_RELAXED) != 1)
+        return false;
+    __atomic_store_n(&transaction->solo_active, 1, __ATOMIC_RELAXED);
+    /* The processor's part of this fence is done by whoever registers: tm_context_use. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (TM_LIKELY(__atomic_load_n(&tm_shared.contexts_count, __ATOMIC_ACQUIRE) == 1))
+        return true;
+    tm_solo_end(transaction);
+    return false;
+}
+
+void tm_solo_end(struct tm_transaction *transaction)
+{
+    __atomic_store_n(&transaction->solo_active, 0, __ATOMIC_RELEASE);
+}
+
+void tm_become_visible(struct tm_transaction *transaction)
+{
+    if (transaction->activity & 1)
+        return;
+    /* even -> odd */
+    __atomic_store_n(&transaction->activity, transaction->activity + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (TM_UNLIKELY(__atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin))
+        tm_restart(transaction, TM_CAUSE_SERIAL);
+}
+
+void tm_wait_while_serial(struct tm_transaction *transaction)
+{
+    unsigned turns = 0;
+    while ((transaction->serial_begin = __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE)) & 1) {
+        /* Whoever wants to run alone may be waiting for what this handler has interrupted. */
+        if (transaction->is_interrupt_level)
+            tm_overtake_visible(transaction);
+        tm_port_wait(&turns);
+    }
+}
+
+/* Until no other transaction can be in the way of one that runs alone. */
+static void wait_until_alone(const struct tm_transaction *transaction)
+{
+    uint32_t end = __atomic_load_n(&tm_shared.contexts_end, __ATOMIC_ACQUIRE);
+    for (uint32_t number = 0; number < end; number++) {
+        struct tm_transaction *other = tm_contexts[number];
+        if (other == transaction)
+            continue;
+        unsigned turns = 0;
+        /* What is overtaken owns nothing, will not store, and looks before it believes what it reads. */
+        while ((__atomic_load_n(&other->activity, __ATOMIC_ACQUIRE) & 1) &&
+               !__atomic_load_n(&other->overtaken, __ATOMIC_ACQUIRE))
+            tm_port_wait(&turns);
+    }
+}
+
+void tm_serial_begin(struct tm_transaction *transaction)
+{
+    unsigned turns = 0;
+    for (;;) {
+        transaction->interrupts = tm_port_interrupts_disable();
+        uint64_t serial = __atomic_load_n(&tm_shared.serial, __ATOMIC_RELAXED) & ~1ull;
+        /* even -> odd */
+        if (__atomic_compare_exchange_n(&tm_shared.serial, &serial, serial + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+            break;
+        tm_port_interrupts_restore(transaction->interrupts);
+        tm_port_wait(&turns);
+    }
+    TM_FENCE_AFTER_LOCKED();
+    wait_until_alone(transaction);
+}
+
+bool tm_serial_try_upgrade(struct tm_transaction *transaction)
+{
+    uint64_t serial = transaction->serial_begin;
+    transaction->interrupts = tm_port_interrupts_disable();
+    /* even -> odd. Where another runs alone, or did since the begin, this one restarts. */
+    if (!__atomic_compare_exchange_n(&tm_shared.serial, &serial, serial + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+        tm_port_interrupts_restore(transaction->interrupts);
+        return false;
+    }
+    TM_FENCE_AFTER_LOCKED();
+    wait_until_alone(transaction);
+    bool is_valid = tm_algorithm_become_direct(transaction);
+    uint64_t activity = transaction->activity;
+    if (is_valid && (activity & 1))
+        __atomic_store_n(&transaction->activity, activity + 1, __ATOMIC_RELEASE);
+    if (!is_valid)
+        tm_serial_end(transaction);
+    return is_valid;
+}
+
+void tm_serial_end(struct tm_transaction *transaction)
+{
+    /* odd -> even, which is another even number than before */
+    __atomic_store_n(&tm_shared.serial, tm_shared.serial + 1, __ATOMIC_RELEASE);
+    tm_port_interrupts_restore(transaction->interrupts);
+}
+
+void tm_wait_for_readers(struct tm_transaction *transaction)
+{
+    /* No fence: this transaction's CAS of the records that it changed came before, and a reader looks at those after it became visible. */
+    uint32_t end = __atomic_load_n(&tm_shared.contexts_end, __ATOMIC_ACQUIRE);
+    for (uint32_t number = 0; number < end; number++) {
+        struct tm_transaction *other = tm_contexts[number];
+        uint64_t activity = __atomic_load_n(&other->activity, __ATOMIC_ACQUIRE);
+        if (TM_LIKELY(!(activity & 1)) || other == transaction)
+            continue;
+        unsigned turns = 0;
+        while (__atomic_load_n(&other->activity, __ATOMIC_ACQUIRE) == activity)
+            tm_port_wait(&turns);
+    }
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* A transaction's life: begin, nesting, commit, restart, cancel. */
+#include "transaction.h"
+
+/* After so many restarts a transaction locks what it reads, and after so many more it runs alone. */
+#define RESTARTS_OPTIMISTIC_MAX 24
+#define RESTARTS_MAX 48
+
+/* A back-off is a random number of turns below 2 to the power of restarts and this, which two threads of ten nanoseconds each need
+ * to get out of each other's way: the one that goes on does so for hundreds of transactions. */
+#define BACKOFF_TURNS_LOG2 5
+#define BACKOFF_TURNS_LOG2_MAX 13
+
+struct tm_shared tm_shared = {.clock = 1};
+tm_orec tm_orecs[TM_ORECS_COUNT] TM_ALIGNED_TO_LINE;
+struct tm_transaction tm_outside = {.direct = true};
+const uint32_t tm_never;
+
+static void choose_mode(struct tm_transaction *transaction)
+{
+    transaction->direct = false;
+    transaction->direct_undo = false;
+    if ((transaction->flags & TM_SERIAL) || (transaction->alone && !transaction->is_interrupt_level)) {
+        tm_serial_begin(transaction);
+        transaction->mode = TM_MODE_SERIAL;
+        transaction->direct = true;
+        transaction->direct_undo = transaction->cancellable;
+        return;
+    }
+    if (tm_solo_begin(transaction)) {
+        transaction->mode = TM_MODE_SOLO;
+        transaction->direct = true;
+        transaction->direct_undo = transaction->cancellable;
+        return;
+    }
+    transaction->serial_begin = __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE);
+    if (TM_UNLIKELY(transaction->serial_begin & 1))
+        tm_wait_while_serial(transaction);
+    if (TM_UNLIKELY(transaction->flags & TM_OBSTINATE)) {
+        transaction->mode = TM_MODE_OBSTINATE;
+    } else if (TM_UNLIKELY(transaction->flags & TM_PESSIMISTIC) ||
+               TM_UNLIKELY(transaction->restarts >= RESTARTS_OPTIMISTIC_MAX)) {
+        transaction->mode = TM_MODE_PESSIMISTIC;
+    } else {
+        transaction->mode = TM_MODE_OPTIMISTIC;
+    }
+}
+
+/* All sets are empty: whoever ended the last attempt has seen to it. */
+static void begin_attempt(struct tm_transaction *transaction)
+{
+    transaction->phase = TM_PHASE_RUNNING;
+    transaction->snapshot = 0;
+    transaction->read_only = transaction->flags & TM_READ_ONLY;
+    transaction->read_step_bytes = transaction->read_only ? 0 : sizeof(tm_orec *);
+    __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
+    transaction->overtaken = TM_OVERTAKEN_NOT;
+    transaction->depth = 1;
+    choose_mode(transaction);
+    tm_algorithm_begin(transaction);
+}
+
+static uint32_t answer(const struct tm_transaction *transaction)
+{
+    return transaction->direct && !transaction->direct_undo ? transaction->answer_direct : transaction->answer_started;
+}
+
+static size_t log_bytes(const struct tm_log *log)
+{
+    return (size_t)(log->next - log->begin);
+}
+
+static uint32_t begin_nested(struct tm_transaction *transaction, bool cancellable, const struct tm_checkpoint *checkpoint,
+                             const struct tm_answers *answers)
+{
+    if (transaction->depth == TM_DEPTH_MAX)
+        return answers->too_deep;
+    struct tm_nested *nested = tm_log_add(transaction, &transaction->nested, sizeof *nested);
+    nested->closed = cancellable && transaction->cancellable;
+    if (nested->closed) {
+        nested->checkpoint = *checkpoint;
+        nested->answer_cancelled = answers->cancelled;
+        nested->undo_bytes = log_bytes(&transaction->undo);
+        nested->written_bytes = log_bytes(&transaction->written);
+        nested->local_bytes = log_bytes(&transaction->local);
+        nested->allocated_bytes = log_bytes(&transaction->allocated);
+        nested->freed_bytes = log_bytes(&transaction->freed);
+        nested->commit_actions_bytes = log_bytes(&transaction->commit_actions);
+        nested->undo_actions_bytes = log_bytes(&transaction->undo_actions);
+        nested->outer_written_bytes = transaction->written_closed_bytes;
+        transaction->written_closed_bytes = nested->written_bytes;
+    }
+    transaction->nested.next += sizeof *nested;
+    transaction->depth++;
+    return answer(transaction);
+}
+
+/* The innermost transaction is over, but for the outermost. */
+static struct tm_nested *end_nested(struct tm_transaction *transaction)
+{
+    struct tm_nested *nested = (struct tm_nested *)(void *)transaction->nested.next - 1;
+    if (nested->closed)
+        transaction->written_closed_bytes = nested->outer_written_bytes;
+    transaction->nested.next = (char *)nested;
+    transaction->depth--;
+    return nested;
+}
+
+uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *checkpoint, const struct tm_answers *answers)
+{
+    struct tm_transaction *transaction = tm_port_transaction();
+    if (TM_UNLIKELY(transaction->depth))
+        return begin_nested(transaction, cancellable, checkpoint, answers);
+    if (TM_UNLIKELY(transaction == &tm_outside)) {
+        transaction = tm_port_transaction_make();
+        if (!transaction)
+            return answers->exhausted;
+    }
+    transaction->begins++;
+    transaction->checkpoint = *checkpoint;
+    transaction->answer_started = answers->started;
+    transaction->answer_direct = answers->direct;
+    transaction->answer_cancelled = answers->cancelled;
+    transaction->answer_exhausted = answers->exhausted;
+    transaction->cancellable = cancellable;
+    transaction->flags = transaction->is_interrupt_level ? flags | TM_OBSTINATE : flags;
+    transaction->restarts = 0;
+    transaction->alone = false;
+    transaction->freed_begin_bytes = log_bytes(&transaction->freed);
+    begin_attempt(transaction);
+    return answer(transaction);
+}
+
+static void become_invisible(struct tm_transaction *transaction)
+{
+    uint64_t activity = transaction->activity;
+    if (activity & 1)
+        __atomic_store_n(&transaction->activity, activity + 1, __ATOMIC_RELEASE);
+}
+
+static void empty_sets(struct tm_transaction *transaction)
+{
+    transaction->reads.next = transaction->reads.begin;
+    transaction->owned.next = transaction->owned.begin;
+    transaction->undo.next = transaction->undo.begin;
+    transaction->written.next = transaction->written.begin;
+    transaction->local.next = transaction->local.begin;
+    transaction->nested.next = transaction->nested.begin;
+}
+
+static void run_actions(struct tm_log *actions, size_t mark_bytes, bool backward)
+{
+    /* An action may begin transactions of its own. */
+    struct tm_action *begin = (struct tm_action *)(void *)(actions->begin + mark_bytes);
+    struct tm_action *end = (struct tm_action *)(void *)actions->next;
+    actions->next = actions->begin + mark_bytes;
+    if (backward)
+        while (end != begin) {
+            end--;
+            end->function(end->argument);
+        }
+    else
+        for (; begin != end; begin++)
+            begin->function(begin->argument);
+}
+
+int tm_commit(void)
+{
+    struct tm_transaction *transaction = tm_port_transaction();
+    if (TM_UNLIKELY(transaction->depth != 1)) {
+        if (transaction->depth == 0)
+            return TM_NO_TRANSACTION;
+        end_nested(transaction);
+        return TM_COMMITTED;
+    }
+    bool changed = true;
+    if (TM_LIKELY(!transaction->direct)) {
+        changed = tm_algorithm_commit(transaction);
+        become_invisible(transaction);
+        transaction->counts.read_only_commits += !changed;
+    } else if (transaction->mode == TM_MODE_SERIAL) {
+        transaction->counts.serial_commits++;
+        tm_serial_end(transaction);
+    } else {
+        tm_solo_end(transaction);
+        changed = false;
+    }
+    transaction->counts.commits++;
+    transaction->depth = 0;
+    transaction->mode = TM_MODE_NONE;
+    transaction->direct = true;
+    transaction->direct_undo = false;
+    empty_sets(transaction);
+    if (changed && !(transaction->flags & TM_NOT_PRIVATIZING) && !transaction->is_interrupt_level)
+        tm_wait_for_readers(transaction);
+    tm_memory_commit(transaction);
+    transaction->undo_actions.next = transaction->undo_actions.begin;
+    if (TM_UNLIKELY(transaction->commit_actions.next != transaction->commit_actions.begin))
+        run_actions(&transaction->commit_actions, 0, false);
+    return TM_COMMITTED;
+}
+
+void tm_rollback(struct tm_transaction *transaction)
+{
+    uintptr_t floor = (uintptr_t)__builtin_frame_address(0);
+    if (transaction->direct) {
+        tm_undo(transaction, &transaction->undo, 0, floor, &tm_never);
+        if (transaction->mode == TM_MODE_SERIAL)
+            tm_serial_end(transaction);
+        else
+            tm_solo_end(transaction);
+    } else {
+        transaction->stack_floor = floor;
+        tm_algorithm_rollback(transaction);
+        become_invisible(transaction);
+    }
+    tm_undo(transaction, &transaction->local, 0, floor, &tm_never);
+    transaction->depth = 0;
+    transaction->mode = TM_MODE_NONE;
+    transaction->direct = true;
+    transaction->direct_undo = false;
+    empty_sets(transaction);
+    tm_memory_rollback(transaction, 0, transaction->freed_begin_bytes);
+    transaction->commit_actions.next = transaction->commit_actions.begin;
+    run_actions(&transaction->undo_actions, 0, true);
+}
+
+static void back_off(struct tm_transaction *transaction)
+{
+    uint32_t log2 = transaction->restarts + BACKOFF_TURNS_LOG2;
+    uint64_t random = transaction->random;
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    transaction->random = random;
+    unsigned turns = 0;
+    uint64_t limit = random & ((1ull << (log2 < BACKOFF_TURNS_LOG2_MAX ? log2 : BACKOFF_TURNS_LOG2_MAX)) - 1);
+    for (uint64_t turn = 0; turn < limit; turn++)
+        tm_port_wait(&turns);
+}
+
+static void wait_for_lock(struct tm_transaction *transaction)
+{
+    unsigned turns = 0;
+    while (__atomic_load_n(transaction->awaited, __ATOMIC_ACQUIRE))
+        tm_port_wait(&turns);
+    transaction->awaited = NULL;
+}
+
+void tm_restart(struct tm_transaction *transaction, enum tm_cause cause)
+{
+    bool was_alone = transaction->mode == TM_MODE_SERIAL;
+    tm_rollback(transaction);
+    transaction->counts.restarts[cause]++;
+    transaction->restarts++;
+    switch (cause) {
+    case TM_CAUSE_FULL:
+        /* Without memory it runs alone, where only what can be taken back needs any. If that was so already, the caller is told. */
+        if (!tm_set_grow(transaction, transaction->full)) {
+            if (was_alone || transaction->is_interrupt_level)
+                tm_checkpoint_resume(&transaction->checkpoint, transaction->answer_exhausted);
+            transaction->alone = true;
+        }
+        break;
+    case TM_CAUSE_READ_ONLY:
+        transaction->flags &= ~TM_READ_ONLY;
+        break;
+    case TM_CAUSE_IRREVOCABLE:
+        transaction->alone = true;
+        transaction->cancellable = false;
+        break;
+    case TM_CAUSE_SERIAL:
+        break;
+    case TM_CAUSE_EXPLICIT:
+        /* The program waits for something: running alone would not help. */
+        if (transaction->awaited)
+            wait_for_lock(transaction);
+        else
+            back_off(transaction);
+        break;
+    default:
+        if (transaction->restarts >= RESTARTS_MAX)
+            transaction->alone = true;
+        back_off(transaction);
+    }
+    begin_attempt(transaction);
+    tm_checkpoint_resume(&transaction->checkpoint, answer(transaction));
+}
+
+void tm_restart_full(struct tm_transaction *transaction, struct tm_log *log)
+{
+    transaction->full = log;
+    tm_restart(transaction, TM_CAUSE_FULL);
+}
+
+void tm_cancel_level(struct tm_transaction *transaction, bool outermost)
+{
+    if (!transaction->cancellable)
+        tm_port_fatal("an irrevocable transaction was cancelled");
+    if (transaction->depth > 1 && !outermost) {
+        struct tm_nested *nested = end_nested(transaction);
+        if (!nested->closed)
+            tm_port_fatal("a transaction was cancelled that said it would not be");
+        uintptr_t floor = (uintptr_t)__builtin_frame_address(0);
+        if (transaction->direct)
+            tm_undo(transaction, &transaction->undo, nested->undo_bytes, floor, &tm_never);
+        else
+            tm_algorithm_rollback_nested(transaction, nested);
+        tm_undo(transaction, &transaction->local, nested->local_bytes, floor, &tm_never);
+        tm_memory_rollback(transaction, nested->allocated_bytes, nested->freed_bytes);
+        transaction->commit_actions.next = transaction->commit_actions.begin + nested->commit_actions_bytes;
+        run_actions(&transaction->undo_actions, nested->undo_actions_bytes, true);
+        transaction->counts.cancels++;
+        tm_checkpoint_resume(&nested->checkpoint, nested->answer_cancelled);
+    }
+    tm_rollback(transaction);
+    transaction->counts.cancels++;
+    tm_checkpoint_resume(&transaction->checkpoint, transaction->answer_cancelled);
+}
+
+void tm_abort(void)
+{
+    struct tm_transaction *transaction = tm_port_transaction();
+    if (transaction->depth == 0)
+        return;
+    if (transaction->direct && !transaction->direct_undo)
+        tm_port_fatal("an irrevocable transaction was aborted");
+    tm_restart(transaction, TM_CAUSE_EXPLICIT);
+}
+
+void tm_cancel(void)
+{
+    struct tm_transaction *transaction = tm_port_transaction();
+    if (transaction->depth)
+        tm_cancel_level(transaction, false);
+}
+
+int tm_in_transaction(void)
+{
+    return tm_port_transaction()->depth != 0;
+}
+
+void tm_become_irrevocable(void)
+{
+    struct tm_transaction *transaction = tm_port_transaction();
+    if (transaction->depth == 0 || (transaction->mode == TM_MODE_SERIAL && !transaction->direct_undo))
+        return;
+    if (transaction->is_interrupt_level)
+        tm_port_fatal("a transaction of an interrupt level asked to become irrevocable");
+    /* A transaction that runs alone need not restart. One that is solo may meet a second context at any time. */
+    if (transaction->mode != TM_MODE_SERIAL && (transaction->direct || !tm_serial_try_upgrade(transaction)))
+        tm_restart(transaction, TM_CAUSE_IRREVOCABLE);
+    transaction->mode = TM_MODE_SERIAL;
+    transaction->direct = true;
+    transaction->direct_undo = false;
+    transaction->cancellable = false;
+    transaction->local.next = transaction->local.begin;
+}
+
+void tm_read_counts(struct tm_counts *counts)
+{
+    *counts = tm_port_transaction()->counts;
+}

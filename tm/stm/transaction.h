@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What both algorithms and both interfaces stand on: a context's transaction, ownership records, the clock, and the read that both share.
+ * The protocol is told in docs/notes/2026-11-20-software-transactions.md.
+ */
+#ifndef TM_STM_TRANSACTION_H
+#define TM_STM_TRANSACTION_H
+
+#include <tm/arch.h>
+#include <tm/compiler.h>
+#include <tm/port.h>
+#include <tm/tm.h>
+
+#define TM_ALIGNED_TO_LINE __attribute__((aligned(TM_CACHE_LINE_SIZE)))
+
+/*
+ * An ownership record guards every block of memory that hashes to it:
+ *
+ *     0 | version          free; the version of its last change
+ *     1 | context number   owned
+ *
+ * so that an owned one compares greater than any version.
+ */
+typedef uint64_t tm_orec;
+#define TM_OREC_OWNED (1ull << 63)
+#define TM_ORECS_COUNT (1ul << TM_PORT_ORECS_LOG2)
+/* Blocks of 16 bytes: two words that are changed together often share a record, and two nodes of a list do not. */
+#define TM_BLOCK_LOG2 4
+
+extern tm_orec tm_orecs[TM_ORECS_COUNT];
+
+TM_INLINE tm_orec *tm_orec_of(const volatile void *address)
+{
+    return &tm_orecs[((uintptr_t)address >> TM_BLOCK_LOG2) & (TM_ORECS_COUNT - 1)];
+}
+
+/* Words that every context reads and few write, each in a line of its own. */
+struct tm_shared {
+    /* No snapshot is later than this. Versions may be. */
+    uint64_t clock TM_ALIGNED_TO_LINE;
+    /* Odd while a transaction runs alone; even, and another number, after it. */
+    uint64_t serial TM_ALIGNED_TO_LINE;
+    /* Contexts ever registered: those above have never been used. */
+    uint32_t contexts_end TM_ALIGNED_TO_LINE;
+    /* Contexts in use. While there is one, its transactions need no records: see tm_solo_begin. */
+    uint32_t contexts_count;
+};
+
+extern struct tm_shared tm_shared;
+
+struct tm_transaction;
+extern struct tm_transaction *tm_contexts[TM_PORT_CONTEXTS_MAX];
+
+/* A growing array that only grows between attempts. */
+struct tm_log {
+    char *begin;
+    char *next;
+    char *end;
+};
+
+struct tm_owned {
+    tm_orec *orec;
+    /* Before it was owned. */
+    uint64_t version;
+};
+
+struct tm_undo {
+    void *address;
+    uint64_t value;
+    uint32_t size_bytes;
+};
+
+/* Of the TL2 write set: a word's bytes, as the mask says which. */
+struct tm_written {
+    uint64_t *address;
+    uint64_t value;
+    uint64_t mask;
+};
+
+/* What an inner transaction goes back to when it is cancelled. */
+struct tm_nested {
+    struct tm_checkpoint checkpoint;
+    uint32_t answer_cancelled;
+    bool closed; /* It can be cancelled by itself: what follows is set. */
+    size_t undo_bytes, written_bytes, local_bytes, allocated_bytes, freed_bytes, commit_actions_bytes, undo_actions_bytes;
+    size_t outer_written_bytes; /* written_closed_bytes before it. */
+};
+
+enum tm_mode {
+    TM_MODE_NONE, /* Not in a transaction. */
+    TM_MODE_OPTIMISTIC,
+    TM_MODE_PESSIMISTIC,
+    TM_MODE_OBSTINATE,
+    TM_MODE_SERIAL,
+    TM_MODE_SOLO,
+};
+
+/* What a handler on the same processor has done with a transaction that it interrupted, and that is in its way. */
+enum tm_overtaken {
+    TM_OVERTAKEN_NOT,
+    /* It was rolled back: what it owned is not its own any more, and it must not store. */
+    TM_OVERTAKEN_ROLLED_BACK,
+    /* Its commit was decided, and has been finished. */
+    TM_OVERTAKEN_FINISHED,
+};
+
+/* How far a commit has come, for a handler that interrupts it. */
+enum tm_phase {
+    TM_PHASE_RUNNING,
+    /* Decided: what remains is to write back and to let go. */
+    TM_PHASE_DECIDED,
+};
+
+struct tm_transaction {
+    /* Loads and stores go to memory: outside of transactions, in serial and in solo ones. */
+    bool direct;
+    /* Direct stores are remembered, because the transaction may be cancelled. */
+    bool direct_undo;
+    bool read_only; /* By its flags; reads leave no record. */
+    uint8_t mode; /* enum tm_mode */
+    uint32_t depth;
+    /* What was read up to now is valid at this time; 0: nothing was read yet, or the first word only. */
+    uint64_t snapshot;
+    /* This context's word in records that it owns. */
+    uint64_t owned_word;
+    struct tm_log reads; /* of tm_orec * */
+    /* Size of an entry of reads; 0 where they leave no record. */
+    uint32_t read_step_bytes;
+    uint32_t flags;
+    struct tm_log owned; /* of struct tm_owned */
+    struct tm_log undo; /* of struct tm_undo: shared memory (2PL), and direct stores */
+    struct tm_log local; /* of struct tm_undo: tm_store_local */
+    struct tm_log written; /* of struct tm_written (TL2) */
+    uint64_t written_filter; /* One bit for each written word's hash. */
+    uint64_t *written_index; /* Hash table of entries: epoch << 32 | entry. */
+    uint32_t written_epoch; /* Slots of other epochs are free. */
+    uint64_t written_slots_mask;
+    size_t written_closed_bytes; /* Entries before this must stay as they are. */
+    uint64_t serial_begin; /* tm_shared.serial at the begin. */
+    uint64_t first_version; /* Of the one record read while there is no snapshot. */
+    uint64_t commit_version;
+    uint64_t begins; /* Of all of this context's outermost transactions. */
+    uint32_t restarts; /* Of this transaction. */
+    uint32_t number; /* Of the context. */
+    uint32_t phase; /* enum tm_phase */
+    struct tm_log *full; /* The set that was full. */
+    const uint64_t *awaited; /* The lock that tm_weak_lock found held. */
+    bool alone; /* Runs alone from the next attempt on: it has starved, or has no memory. */
+    uint64_t random;
+
+    /* An obstinate transaction on another processor asks this one to restart. */
+    uint32_t doomed TM_ALIGNED_TO_LINE;
+    uint32_t overtaken; /* enum tm_overtaken */
+    /* Odd while others have to reckon with the transaction: it is visible. Never twice the same number. */
+    uint64_t activity;
+    /* Set while a solo transaction is under way. */
+    uint32_t solo_active;
+    /* The lower of two obstinate transactions wins. */
+    uint64_t obstinacy;
+
+    struct tm_checkpoint checkpoint TM_ALIGNED_TO_LINE;
+    /* What tm_start, or the compiler's begin, answers. */
+    uint32_t answer_started;
+    uint32_t answer_direct; /* In a direct transaction that cannot be cancelled. */
+    uint32_t answer_cancelled;
+    uint32_t answer_exhausted;
+    bool cancellable;
+    struct tm_log nested; /* of struct tm_nested, one for each depth above 1 */
+    struct tm_log allocated; /* of void * */
+    struct tm_log freed; /* of void * */
+    struct tm_log commit_actions; /* of struct tm_action: see itm.c */
+    struct tm_log undo_actions;
+    /* Of an interrupt level: the context that it has interrupted. */
+    struct tm_transaction *interrupted;
+    /* The interrupt levels of this thread or processor, and of a level the next one. */
+    struct tm_transaction *levels;
+    bool is_interrupt_level;
+    /* Of an interrupt level: what its thread has given back already of what earlier transactions freed. */
+    char *freed_drained;
+    size_t freed_begin_bytes; /* What of `freed` is of earlier transactions. */
+    uintptr_t stack_floor; /* In a rollback: of the stack below it nothing is in use. */
+    unsigned long interrupts; /* What tm_port_interrupts_disable gave, in a serial transaction. */
+    bool in_use; /* The context has a thread. */
+    struct tm_counts counts;
+} TM_ALIGNED_TO_LINE;
+
+/* An action of the compiler's interface. */
+struct tm_action {
+    void (*function)(void *argument);
+    void *argument;
+};
+
+/* What threads that have no transaction yet point at: all accesses are direct. */
+extern struct tm_transaction tm_outside;
+
+/* transaction.c */
+
+/* What an interface's begin answers. */
+struct tm_answers {
+    uint32_t started;
+    uint32_t direct; /* In a serial or solo transaction that cannot be cancelled: code without calls to this library may run. */
+    uint32_t cancelled;
+    uint32_t exhausted;
+    uint32_t too_deep;
+};
+
+/* Starts or nests, and returns what the interface answers. `checkpoint` is copied. */
+uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *checkpoint, const struct tm_answers *answers);
+
+/* Takes everything back. The transaction is not open any more after it. */
+void tm_rollback(struct tm_transaction *transaction);
+
+/* Undoes the attempt and begins the transaction again. */
+void tm_restart(struct tm_transaction *transaction, enum tm_cause cause) __attribute__((noreturn, cold));
+
+/* Cancels the innermost transaction, or all of them, and returns from its begin. */
+void tm_cancel_level(struct tm_transaction *transaction, bool outermost) __attribute__((noreturn));
+
+/* A set is full: restarts with a larger one. */
+void tm_restart_full(struct tm_transaction *transaction, struct tm_log *log) __attribute__((noreturn, cold));
+
+TM_INLINE void *tm_log_add(struct tm_transaction *transaction, struct tm_log *log, size_t entry_bytes)
+{
+    void *entry = log->next;
+    if (TM_UNLIKELY(log->next + entry_bytes > log->end))
+        tm_restart_full(transaction, log);
+    return entry;
+}
+
+#define TM_LOG_EACH(type, entry, log) \
+    for (type *entry = (type *)(void *)(log)->begin; (char *)entry != (log)->next; entry++)
+#define TM_LOG_EACH_BACKWARD(type, entry, log) \
+    for (type *entry = (type *)(void *)(log)->next; (char *)entry-- != (log)->begin;)
+
+/* reading.c */
+
+/* A load that the short way could not do. The address is a multiple of the size. Value in the low bits. */
+uint64_t tm_load_slow(struct tm_transaction *transaction, const void *address, uint32_t size_bytes);
+
+/* What a transaction does that found a record owned by another: waits a turn, makes the other give way, or restarts. */
+void tm_meet_owner(struct tm_transaction *transaction, uint64_t word, unsigned *turns);
+
+/* Looks at all reads anew and moves the snapshot to at least `version`, or restarts. */
+void tm_extend(struct tm_transaction *transaction, uint64_t version);
+
+/* Whether every record that was read is as it was, or owned. */
+bool tm_validate(const struct tm_transaction *transaction);
+
+/* Owns a record, or restarts. `word` is what it was when last seen, and not this transaction's. */
+void tm_own(struct tm_transaction *transaction, tm_orec *orec, uint64_t word);
+
+/* Before a commit lets go: the version of its changes. */
+uint64_t tm_next_version(const struct tm_transaction *transaction);
+
+/* Lets go of everything that is still owned, as `version`, or where that is 0 as it was. For rollbacks, and on behalf of others. */
+void tm_disown(struct tm_transaction *transaction, uint64_t version);
+
+/* The end of a decided commit: lets go of everything as commit_version. A handler may do the rest. */
+void tm_disown_committed(struct tm_transaction *transaction);
+
+/*
+ * Brings back what was stored since `mark_bytes`, until *stop is set. `floor`: of the stack between it and the begin of the transaction
+ * nothing is in use any more.
+ */
+void tm_undo(struct tm_transaction *transaction, struct tm_log *log, size_t mark_bytes, uintptr_t floor,
+             const uint32_t *stop);
+
+/* A word to guard stores with that nobody forbids. */
+extern const uint32_t tm_never;
+
+/* Remembers what is at an address before a store. */
+void tm_remember(struct tm_transaction *transaction, struct tm_log *log, void *address, uint32_t size_bytes);
+
+/* A guarded store of a size that is known at run time. */
+bool tm_store_sized(const uint32_t *stop, void *address, uint64_t value, uint32_t size_bytes);
+
+/* A load of a size that is known at run time. */
+uint64_t tm_load_sized(const void *address, uint32_t size_bytes);
+
+/* access.c: of addresses that are no multiple of the size, by bytes. */
+uint64_t tm_load_unaligned(const void *address, uint32_t size_bytes);
+void tm_store_unaligned(void *address, uint64_t value, uint32_t size_bytes);
+
+/* serial.c: contexts, running alone, waiting for others. */
+/* Gives a new context its number; false when there is none left. */
+bool tm_context_register(struct tm_transaction *transaction);
+/* A context whose thread has gone, or null. */
+struct tm_transaction *tm_context_reuse(bool is_interrupt_level);
+/* From here on it may have transactions: no other one is solo any more. */
+void tm_context_use(struct tm_transaction *transaction);
+void tm_context_unuse(struct tm_transaction *transaction, bool was_used);
+void tm_become_visible(struct tm_transaction *transaction);
+void tm_serial_begin(struct tm_transaction *transaction);
+bool tm_serial_try_upgrade(struct tm_transaction *transaction);
+void tm_serial_end(struct tm_transaction *transaction);
+bool tm_solo_begin(struct tm_transaction *transaction);
+void tm_solo_end(struct tm_transaction *transaction);
+void tm_wait_for_readers(struct tm_transaction *transaction);
+void tm_wait_while_serial(struct tm_transaction *transaction);
+
+/* interrupt.c */
+bool tm_has_interrupted(const struct tm_transaction *level, const struct tm_transaction *other);
+void tm_overtake(struct tm_transaction *interrupted);
+void tm_overtake_asked(struct tm_transaction *level);
+void tm_overtake_visible(struct tm_transaction *level);
+
+/* memory.c */
+bool tm_sets_make(struct tm_transaction *transaction);
+void tm_sets_free(struct tm_transaction *transaction);
+bool tm_set_grow(struct tm_transaction *transaction, struct tm_log *set);
+void tm_memory_commit(struct tm_transaction *transaction);
+void tm_memory_rollback(struct tm_transaction *transaction, size_t allocated_bytes, size_t freed_bytes);
+
+/* What an algorithm gives: tl2.c and two_phase.c, of which one is linked. Besides these: tm_load* and tm_store*. */
+
+/* The sets of its own; false without memory. Again whenever `written` has grown. */
+bool tm_algorithm_make(struct tm_transaction *transaction);
+void tm_algorithm_unmake(struct tm_transaction *transaction);
+/* Before each attempt. */
+void tm_algorithm_begin(struct tm_transaction *transaction);
+/* Commits an optimistic, pessimistic or obstinate transaction, or restarts it. True when it had changed something. */
+bool tm_algorithm_commit(struct tm_transaction *transaction);
+/* Brings memory back, and lets go of what is owned. */
+void tm_algorithm_rollback(struct tm_transaction *transaction);
+/* Runs on behalf of a decided transaction that this processor's handler interrupted: does the rest of its commit. */
+void tm_algorithm_finish(struct tm_transaction *interrupted);
+/* Nobody else runs: what was done so far goes to memory, and from here on accesses are direct. False: it was invalid. */
+bool tm_algorithm_become_direct(struct tm_transaction *transaction);
+/* Takes back what an inner transaction did. */
+void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested);
+
+/* The read that both algorithms share, where nothing is in the way. */
+#define TM_LOAD_SHARED(transaction, address, bits) \
+    (__extension__({ \
+        const uint##bits##_t *tm_address_ = (address); \
+        struct tm_transaction *tm_transaction_ = (transaction); \
+        tm_orec *tm_orec_ = tm_orec_of(tm_address_); \
+        uint64_t tm_version_ = __atomic_load_n(tm_orec_, __ATOMIC_ACQUIRE); \
+        /* Acquire: the record is looked at again after it, and then whether this transaction is still good. */ \
+        uint##bits##_t tm_value_ = __atomic_load_n(tm_address_, __ATOMIC_ACQUIRE); \
+        if (TM_LIKELY(__atomic_load_n(tm_orec_, __ATOMIC_ACQUIRE) == tm_version_) && \
+            TM_LIKELY(tm_version_ <= __atomic_load_n(&tm_transaction_->snapshot, __ATOMIC_RELAXED)) && \
+            TM_LIKELY(tm_transaction_->reads.next != tm_transaction_->reads.end)) { \
+            *(tm_orec **)(void *)tm_transaction_->reads.next = tm_orec_; \
+            tm_transaction_->reads.next += tm_transaction_->read_step_bytes; \
+        } else { \
+            tm_value_ = (uint##bits##_t)tm_load_slow(tm_transaction_, tm_address_, bits / 8); \
+        } \
+        tm_value_; \
+    }))
+
+#endif

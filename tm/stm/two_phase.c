@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Two-phase locking: a store owns the record of its word at once, remembers the old value and stores in place; a load remembers that it
+ * has read the record's version. A commit looks at the versions once more and lets go.
+ *
+ * After Schultz, "Using Software Transactional Memory in Interrupt-Driven Systems", 2009 (which uses Intel's library: Ni et al., "Design
+ * and Implementation of Transactional Constructs for C/C++", OOPSLA 2008). Where it departs from them:
+ * - Reads are consistent with each other at any time, by snapshots (reading.c), so that no transaction sees what never was.
+ * - Pessimistic and obstinate transactions own what they read, as if it were written: readers do not share.
+ */
+#include "transaction.h"
+
+const char tm_algorithm_name[] = "2pl";
+
+bool tm_algorithm_make(struct tm_transaction *transaction)
+{
+    (void)transaction;
+    return true;
+}
+
+void tm_algorithm_unmake(struct tm_transaction *transaction)
+{
+    (void)transaction;
+}
+
+void tm_algorithm_begin(struct tm_transaction *transaction)
+{
+    (void)transaction;
+}
+
+static bool has_stored(const struct tm_transaction *transaction)
+{
+    return transaction->undo.next != transaction->undo.begin;
+}
+
+bool tm_algorithm_commit(struct tm_transaction *transaction)
+{
+    if (transaction->owned.next == transaction->owned.begin) {
+        /* One word was read, or what was read is of one time. */
+        if (!transaction->snapshot &&
+            __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
+            tm_restart(transaction, TM_CAUSE_SERIAL);
+        return false;
+    }
+    /* All records are owned before any is looked at, and before the clock is. */
+    TM_FENCE_AFTER_LOCKED();
+    bool changed = has_stored(transaction);
+    transaction->commit_version = tm_next_version(transaction);
+    if (!tm_validate(transaction))
+        tm_restart(transaction, TM_CAUSE_INVALID);
+    if (__atomic_load_n(&transaction->doomed, __ATOMIC_RELAXED) ||
+        !tm_guarded_store32(&transaction->overtaken, &transaction->phase, TM_PHASE_DECIDED))
+        tm_restart(transaction, TM_CAUSE_DOOMED);
+    tm_disown_committed(transaction);
+    return changed;
+}
+
+void tm_algorithm_finish(struct tm_transaction *interrupted)
+{
+    tm_disown(interrupted, interrupted->commit_version);
+}
+
+void tm_algorithm_rollback(struct tm_transaction *transaction)
+{
+    /* Somebody may have read what was stored, and look at the record again: it must not be as it was. */
+    uint64_t version = has_stored(transaction) ? tm_next_version(transaction) : 0;
+    tm_undo(transaction, &transaction->undo, 0, transaction->stack_floor, &transaction->overtaken);
+    tm_disown(transaction, version);
+}
+
+void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested)
+{
+    if (transaction->overtaken)
+        tm_restart(transaction, TM_CAUSE_DOOMED);
+    tm_undo(transaction, &transaction->undo, nested->undo_bytes, (uintptr_t)__builtin_frame_address(0),
+            &transaction->overtaken);
+}
+
+bool tm_algorithm_become_direct(struct tm_transaction *transaction)
+{
+    transaction->commit_version = tm_next_version(transaction);
+    if (transaction->overtaken || !tm_validate(transaction))
+        return false;
+    /* What was stored is in place, and will not be taken back. */
+    tm_disown(transaction, transaction->commit_version);
+    transaction->undo.next = transaction->undo.begin;
+    transaction->owned.next = transaction->owned.begin;
+    transaction->reads.next = transaction->reads.begin;
+    return true;
+}
+
+static __attribute__((noinline, cold)) void own_for_store(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
+{
+    if (transaction->read_only)
+        tm_restart(transaction, TM_CAUSE_READ_ONLY);
+    tm_own(transaction, orec, word);
+}
+
+/* Outside of transactions, and in those that run alone. */
+#define DEFINE_STORE_DIRECT(bits) \
+    static __attribute__((noinline)) void store_direct##bits(struct tm_transaction *transaction, uint##bits##_t *address, \
+                                                             uint##bits##_t value) \
+    { \
+        if (transaction->direct_undo) \
+            tm_remember(transaction, &transaction->undo, address, bits / 8); \
+        __atomic_store_n(address, value, __ATOMIC_RELAXED); \
+    }
+
+#define DEFINE_ACCESS(bits) \
+    DEFINE_STORE_DIRECT(bits) \
+    uint##bits##_t tm_load##bits(const uint##bits##_t *address) \
+    { \
+        struct tm_transaction *transaction = tm_port_transaction(); \
+        if (TM_UNLIKELY((uintptr_t)address & (bits / 8 - 1))) \
+            return (uint##bits##_t)tm_load_unaligned(address, bits / 8); \
+        if (transaction->direct) \
+            return __atomic_load_n(address, __ATOMIC_RELAXED); \
+        return TM_LOAD_SHARED(transaction, address, bits); \
+    } \
+    void tm_store##bits(uint##bits##_t *address, uint##bits##_t value) \
+    { \
+        struct tm_transaction *transaction = tm_port_transaction(); \
+        if (TM_UNLIKELY((uintptr_t)address & (bits / 8 - 1))) { \
+            tm_store_unaligned(address, value, bits / 8); \
+            return; \
+        } \
+        if (transaction->direct) { \
+            store_direct##bits(transaction, address, value); \
+            return; \
+        } \
+        tm_orec *orec = tm_orec_of(address); \
+        uint64_t word = __atomic_load_n(orec, __ATOMIC_ACQUIRE); \
+        if (word != transaction->owned_word) \
+            own_for_store(transaction, orec, word); \
+        tm_remember(transaction, &transaction->undo, address, bits / 8); \
+        if (TM_UNLIKELY(!tm_guarded_store##bits(&transaction->overtaken, address, value))) \
+            tm_restart(transaction, TM_CAUSE_DOOMED); \
+    }
+
+DEFINE_ACCESS(8)
+DEFINE_ACCESS(16)
+DEFINE_ACCESS(32)
+DEFINE_ACCESS(64)
