@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* What the compiler is told, in every header and source of the library. */
+#ifndef TM_COMPILER_H
+#define TM_COMPILER_H
+
+#define TM_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define TM_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define TM_ALIGNED_TO_LINE __attribute__((aligned(TM_CACHE_LINE_SIZE)))
+#define TM_INLINE static inline __attribute__((always_inline))
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The list-based queue lock of Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory
+ * Multiprocessors", ACM TOCS 9(1), 1991, section 2.4. No departures.
+ *
+ * Fair: first come, first served. Each waiter waits on a node of its own, which the caller provides, and which is the
+ * lock's from the acquisition to the end of the release that is given the same node.
+ *
+ *     tail            next links, from the head, which holds the lock, to the tail
+ *      |
+ *      +-----------------------------v
+ *     [head, holds] -> [waiting] -> [waiting]
+ */
+#ifndef TM_LOCK_MCS_H
+#define TM_LOCK_MCS_H
+
+#include <tm/lock/holder.h>
+
+struct tm_mcs_node {
+    struct tm_mcs_node *next;
+    uint32_t waiting;
+};
+
+struct tm_mcs_lock {
+    /* The last in the queue, or NULL: free. */
+    struct tm_mcs_node *tail;
+    TM_LOCK_HOLDER
+};
+
+#define TM_MCS_LOCK_INITIALIZER {0}
+
+/* Queues up behind `previous` and waits to be handed the lock. Acquire. */
+void tm_mcs_lock_wait(struct tm_mcs_node *node, struct tm_mcs_node *previous);
+
+/* Hands the lock to the next in the queue, which has come or is coming. Release. */
+void tm_mcs_lock_hand_over(struct tm_mcs_node *node);
+
+/* Takes the lock, NULL -> node, if it is free: whether it did. Acquire if so. Never waits. */
+TM_INLINE bool tm_mcs_lock_try_acquire(struct tm_mcs_lock *lock, struct tm_mcs_node *node)
+{
+    struct tm_mcs_node *tail = NULL;
+
+    node->next = NULL;
+    /* Also release: who queues up behind finds next initialized. */
+    if (__atomic_load_n(&lock->tail, __ATOMIC_RELAXED) ||
+        !__atomic_compare_exchange_n(&lock->tail, &tail, node, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return false;
+    tm_lock_taken(lock);
+    return true;
+}
+
+/* Queues up, tail -> node, and waits until the lock is handed over if there was a tail. Acquire. Not recursive. */
+TM_INLINE void tm_mcs_lock_acquire(struct tm_mcs_lock *lock, struct tm_mcs_node *node)
+{
+    struct tm_mcs_node *previous;
+
+    node->next = NULL;
+    previous = __atomic_exchange_n(&lock->tail, node, __ATOMIC_ACQ_REL);
+    if (TM_UNLIKELY(previous))
+        tm_mcs_lock_wait(node, previous);
+    tm_lock_taken(lock);
+}
+
+/*
+ * Releases the lock: node -> NULL where nobody is behind, or handed over. Release. `node` is that of the acquisition.
+ */
+TM_INLINE void tm_mcs_lock_release(struct tm_mcs_lock *lock, struct tm_mcs_node *node)
+{
+    struct tm_mcs_node *tail = node;
+
+    tm_lock_releases(lock, "mcs");
+    if (__atomic_load_n(&node->next, __ATOMIC_RELAXED) ||
+        !__atomic_compare_exchange_n(&lock->tail, &tail, NULL, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        tm_mcs_lock_hand_over(node);
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The unfair queued lock of Long, "Unfair Queued Spinlocks and Transactional Locks", 2015: a lock that whoever finds it
+ * free may take, with a queue in which the others wait. Who comes tries once and then queues up; the head of the queue
+ * tries at every turn, and everyone behind tries too, with a frequency that halves from position to position. So a lock
+ * never waits for a processor that does not run, and still goes about in the order of the queue, with few accesses to
+ * its word.
+ *
+ * The slides say what the lock does and not how. Decided here:
+ * - The word is that of the fair queued lock, without a pending bit.
+ * - How a waiter leaves the queue from the middle: while it holds the lock. See tm/lock/unfair.c.
+ * - The position is one more than that of the one ahead, looked up again before each attempt. The one behind the head
+ *   tries every TM_UNFAIR_LOCK_STEAL_TURNS_MIN turns.
+ * - The twelve counters of steals are by position, and the head's is 0.
+ *
+ * The word, see tm/lock/queue_word.h; the pending byte is always 0:
+ *
+ *     (0, 0) -> (0, 1)   who comes, uncontended
+ *     (n, 0) -> (n, 1)   who comes, past the queue; the head; a waiter
+ *     (m, x) -> (n, x)   who joins the queue
+ *     (n, 1) -> (m, 1)   the last leaves the queue, holding the lock; m is the one ahead, or 0
+ *     (x, 1) -> (x, 0)   release
+ */
+#ifndef TM_LOCK_UNFAIR_H
+#define TM_LOCK_UNFAIR_H
+
+#include <tm/lock/queue_word.h>
+
+/* Turns between two attempts: of the one behind the head, and at most, of those far back. Powers of two. */
+#define TM_UNFAIR_LOCK_STEAL_TURNS_MIN 8u
+#define TM_UNFAIR_LOCK_STEAL_TURNS_MAX 1024u
+
+struct tm_unfair_lock {
+    union tm_queue_word word;
+    TM_LOCK_HOLDER
+};
+
+#define TM_UNFAIR_LOCK_INITIALIZER {{0}}
+
+/* Takes the lock, (x, 0) -> (x, 1), whoever waits, if it is free: whether it did. Acquire if so. */
+bool tm_unfair_lock_steal(struct tm_unfair_lock *lock);
+
+/* Takes the lock after it was found held, or with a queue. Acquire. */
+void tm_unfair_lock_wait(struct tm_unfair_lock *lock);
+
+/* Takes the lock if it is free, past a queue if there is one: whether it did. Acquire if so. Never waits. */
+TM_INLINE bool tm_unfair_lock_try_acquire(struct tm_unfair_lock *lock)
+{
+    if (!tm_queue_word_take(&lock->word) && !tm_unfair_lock_steal(lock))
+        return false;
+    tm_lock_taken(lock);
+    return true;
+}
+
+/* Takes the lock, and waits in the queue while it is held and cannot be stolen. Acquire. Not recursive. */
+TM_INLINE void tm_unfair_lock_acquire(struct tm_unfair_lock *lock)
+{
+    if (TM_UNLIKELY(!tm_queue_word_take(&lock->word)))
+        tm_unfair_lock_wait(lock);
+    tm_lock_taken(lock);
+}
+
+/* Releases the lock, (x, 1) -> (x, 0). Release. The caller holds it, so nobody else writes the byte. */
+TM_INLINE void tm_unfair_lock_release(struct tm_unfair_lock *lock)
+{
+    tm_lock_releases(lock, "unfair");
+    __atomic_store_n(&lock->word.locked, 0, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The waiting half of the queued reader/writer lock; tm/lock/queued_rw.h tells the algorithm.
+ *
+ * Readers that come one after another get the lock together: the first waits for the writer and lets the next become
+ * the head, which finds no writer. A writer that is the head says so in the word, and who comes from then on queues up
+ * behind it.
+ *
+ * Acquire in both waits: pairs with the writer's release of its byte, and with the readers' subtractions, which are a
+ * release sequence.
+ */
+#include <tm/lock/queued_rw.h>
+
+void tm_queued_rw_lock_read_wait(struct tm_queued_rw_lock *lock)
+{
+    unsigned turns = 0;
+
+    /* (r+1,w,W) -> (r,w,W) */
+    __atomic_fetch_sub(&lock->word, TM_QUEUED_RW_READER, __ATOMIC_RELAXED);
+    tm_queued_lock_acquire(&lock->queue);
+    /* (r,0,W) -> (r+1,0,W). No writer waits on the word: that would be the head. */
+    __atomic_fetch_add(&lock->word, TM_QUEUED_RW_READER, __ATOMIC_RELAXED);
+    while (__atomic_load_n(&lock->word, __ATOMIC_ACQUIRE) & TM_QUEUED_RW_WRITER)
+        tm_port_wait(&turns);
+    tm_queued_lock_release(&lock->queue);
+}
+
+void tm_queued_rw_lock_write_wait(struct tm_queued_rw_lock *lock)
+{
+    unsigned turns = 0;
+
+    tm_queued_lock_acquire(&lock->queue);
+    /* (r,0,W) -> (r,1,W), from (0,0,0) as well: then the loop takes it at once. */
+    __atomic_fetch_or(&lock->word, TM_QUEUED_RW_WAITING, __ATOMIC_RELAXED);
+    for (;;) {
+        uint32_t word = TM_QUEUED_RW_WAITING;
+
+        /* (0,1,0) -> (0,0,0xff) */
+        if (__atomic_load_n(&lock->word, __ATOMIC_RELAXED) == word &&
+            __atomic_compare_exchange_n(&lock->word, &word, TM_QUEUED_RW_WRITER, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            break;
+        tm_port_wait(&turns);
+    }
+    tm_queued_lock_release(&lock->queue);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The waiting half of the unfair queued lock; tm/lock/unfair.h tells the algorithm.
+ *
+ * The queue is of those who wait, and is not what decides who gets the lock: the locked byte does. Two rules keep the
+ * queue whole.
+ *
+ *   1. Who is in the queue leaves it only while it holds the lock, and before it releases it, wherever it stands.
+ *   2. The links between two nodes, and which node is the head, are changed only by who leaves.
+ *
+ * So the lock itself guards the inside of the queue, one leaves at a time, and its neighbours stand still: they cannot
+ * leave. What goes on at the same time is at the end of the queue, where others join: they exchange the tail, and then
+ * write `next` of the node that was the tail, which is NULL.
+ *
+ * Who leaves from the middle, B:
+ *
+ *     [A head] <=> [B holds the lock] <=> [C]        C.previous = A; A.next = C
+ *     [A head] <=====================> [C]
+ *
+ * The last, C:
+ *
+ *     [A head] <=> [B] <=> [C holds the lock]        B.next = NULL; tail C -> B
+ *     [A head] <=> [B]
+ *
+ *   B.next is cleared first: as soon as B is the tail again, somebody may join behind it and write B.next. If
+ *   somebody joins before the tail is set back, the compare-and-swap fails, C waits for the link and leaves as from
+ *   the middle.
+ *
+ * The head, A:
+ *
+ *     [A head, holds the lock] <=> [B]               B.head = 1
+ *     [B head]
+ *
+ *   Whether A is the head was decided by who left before it, under the lock: it cannot become the head while it
+ *   leaves.
+ *
+ * A node that was left is in use again at once, maybe in another lock's queue. Who still points at it is a waiter that
+ * reads `previous` to learn its position, which is a hint: the node is never freed, and any number will do.
+ *
+ * Orderings. All of the above is written under the lock and so ordered by its release and acquire, except towards those
+ * who join and who wait: the link to a node is a release and is read with acquire (the node's fields precede it),
+ * `head` is for its reader to try at every turn and orders nothing. In between a release and the next acquire there may
+ * be joins, which change the tail: see tm/lock/queued.c.
+ */
+#include <tm/lock/unfair.h>
+
+#include "node.h"
+
+/* (x, 0) -> (x, 1). Acquire if so. A compare-and-swap that fails because somebody joined is tried again. */
+static bool take(struct tm_unfair_lock *lock, uint32_t *word)
+{
+    *word = __atomic_load_n(&lock->word.value, __ATOMIC_RELAXED);
+    while (!(*word & TM_QUEUE_LOCKED_MASK))
+        if (__atomic_compare_exchange_n(&lock->word.value, word, *word | TM_QUEUE_LOCKED, 1, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            return true;
+    return false;
+}
+
+bool tm_unfair_lock_steal(struct tm_unfair_lock *lock)
+{
+    uint32_t word;
+
+    if (!take(lock, &word))
+        return false;
+    if (word & TM_QUEUE_TAIL_MASK)
+        tm_statistics_add(TM_STATISTIC_TRY_STEALS);
+    return true;
+}
+
+/* Joins the queue as its last. */
+static void join(struct tm_unfair_lock *lock, struct tm_lock_node *node, uint32_t tail)
+{
+    uint32_t word = tm_lock_tail_exchange(&lock->word, tail);
+
+    if (word & TM_QUEUE_TAIL_MASK) {
+        struct tm_lock_node *previous = tm_lock_tail_node(word);
+
+        /* Before the link: who finds us may leave, and then changes it. */
+        __atomic_store_n(&node->previous, previous, __ATOMIC_RELAXED);
+        __atomic_store_n(&previous->next, node, __ATOMIC_RELEASE);
+    } else {
+        __atomic_store_n(&node->head, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* How far from the head, about. */
+static uint32_t position_update(struct tm_lock_node *node)
+{
+    uint32_t position = 0;
+
+    if (!__atomic_load_n(&node->head, __ATOMIC_RELAXED)) {
+        struct tm_lock_node *previous = __atomic_load_n(&node->previous, __ATOMIC_RELAXED);
+
+        position = __atomic_load_n(&previous->position, __ATOMIC_RELAXED) + 1;
+    }
+    __atomic_store_n(&node->position, position, __ATOMIC_RELAXED);
+    return position;
+}
+
+/* Turns between two attempts from this position: powers of two. */
+static uint32_t steal_turns(uint32_t position)
+{
+    uint32_t turns = 1;
+
+    if (position)
+        for (turns = TM_UNFAIR_LOCK_STEAL_TURNS_MIN; --position && turns < TM_UNFAIR_LOCK_STEAL_TURNS_MAX; turns *= 2)
+            ;
+    return turns;
+}
+
+/* Waits in the queue, wherever that is by now, until the lock is taken. Acquire. */
+static void wait_and_take(struct tm_unfair_lock *lock, struct tm_lock_node *node)
+{
+    uint32_t position, word;
+    unsigned turns = 0;
+
+    do {
+        position = position_update(node);
+        for (uint32_t turn = steal_turns(position); turn; turn--) {
+            tm_port_wait(&turns);
+            /* Who is the head by now need not wait for the rest of its turns. */
+            if (position && __atomic_load_n(&node->head, __ATOMIC_RELAXED))
+                break;
+        }
+    } while (!take(lock, &word));
+    position = position < TM_STATISTICS_POSITIONS ? position : TM_STATISTICS_POSITIONS - 1;
+    tm_statistics_add(TM_STATISTIC_STEALS_0 + position);
+}
+
+/* Leaves the queue. The caller holds the lock. */
+static void leave(struct tm_unfair_lock *lock, struct tm_lock_node *node, uint32_t tail)
+{
+    struct tm_lock_node *previous = NULL, *next;
+    uint32_t word = __atomic_load_n(&lock->word.value, __ATOMIC_RELAXED);
+
+    if (!__atomic_load_n(&node->head, __ATOMIC_RELAXED))
+        previous = __atomic_load_n(&node->previous, __ATOMIC_RELAXED);
+    if ((word & TM_QUEUE_TAIL_MASK) == tail) {
+        uint32_t left = TM_QUEUE_LOCKED;
+
+        if (previous) {
+            __atomic_store_n(&previous->next, NULL, __ATOMIC_RELAXED);
+            left |= tm_lock_node_tail(previous);
+        }
+        /* (n, 1) -> (m, 1). Release: whoever joins behind m writes its `next` after we have cleared it. */
+        if (__atomic_compare_exchange_n(&lock->word.value, &word, left, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            return;
+    }
+    next = tm_lock_node_next(node);
+    if (previous) {
+        __atomic_store_n(&next->previous, previous, __ATOMIC_RELAXED);
+        __atomic_store_n(&previous->next, next, __ATOMIC_RELAXED);
+    } else {
+        __atomic_store_n(&next->head, 1, __ATOMIC_RELAXED);
+    }
+}
+
+void tm_unfair_lock_wait(struct tm_unfair_lock *lock)
+{
+    uint32_t tail;
+    struct tm_lock_node *node;
+    unsigned turns = 0;
+
+    if (tm_unfair_lock_steal(lock))
+        return;
+    node = tm_lock_node_enter(&tail);
+    if (TM_UNLIKELY(!node)) {
+        while (!tm_unfair_lock_steal(lock))
+            tm_port_wait(&turns);
+        return;
+    }
+    join(lock, node, tail);
+    wait_and_take(lock, node);
+    leave(lock, node, tail);
+    tm_lock_node_leave();
+}
