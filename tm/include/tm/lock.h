@@ -4,11 +4,13 @@
 #define TM_LOCK_H
 
 #include <tm/lock/byte.h>
+#include <tm/lock/cx.h>
 #include <tm/lock/mcs.h>
 #include <tm/lock/paravirtualized.h>
 #include <tm/lock/queued.h>
 #include <tm/lock/queued_rw.h>
 #include <tm/lock/ticket.h>
+#include <tm/lock/tx.h>
 #include <tm/lock/unfair.h>
 
 #endif
