@@ -117,7 +117,7 @@ bool tm_transaction_destroy(struct tm_transaction *transaction)
     if (!was_closed)
         tm_rollback(transaction);
     tm_wait_for_readers(transaction);
-    tm_memory_commit(transaction);
+    tm_memory_give_back(transaction);
     transaction->levels = NULL;
     tm_sets_free(transaction);
     tm_context_unuse(transaction, true);
@@ -164,11 +164,8 @@ static void drain_level(struct tm_transaction *transaction, struct tm_transactio
 }
 
 /* After a commit, when nobody can read any more what it freed. */
-void tm_memory_commit(struct tm_transaction *transaction)
+void tm_memory_give_back(struct tm_transaction *transaction)
 {
-    transaction->allocated.next = transaction->allocated.begin;
-    if (transaction->is_interrupt_level)
-        return;
     TM_LOG_EACH(void *, entry, &transaction->freed)
         tm_port_free(*entry);
     transaction->freed.next = transaction->freed.begin;

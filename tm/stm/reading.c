@@ -79,6 +79,9 @@ void tm_extend(struct tm_transaction *transaction, uint64_t version)
     if (transaction->read_only && transaction->snapshot)
         tm_restart(transaction, TM_CAUSE_READ_ONLY);
     tm_become_visible(transaction);
+    /* The first read was of a time of its own, which has to be within the snapshot. */
+    if (transaction->snapshot == 0 && has_read(transaction) && version < transaction->first_version)
+        version = transaction->first_version;
     /* 0 | c -> 0 | version: no snapshot is later than the clock, and the read that needs this one will have it. */
     uint64_t clock = __atomic_load_n(&tm_shared.clock, __ATOMIC_ACQUIRE);
     while (clock < version &&

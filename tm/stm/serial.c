@@ -88,24 +88,6 @@ void tm_context_unuse(struct tm_transaction *transaction, bool was_used)
     registry_release();
 }
 
-bool tm_solo_begin(struct tm_transaction *transaction)
-{
-    if (!TM_PORT_HAS_HEAVY_FENCE || __atomic_load_n(&tm_shared.contexts_count, __ATOMIC_RELAXED) != 1)
-        return false;
-    __atomic_store_n(&transaction->solo_active, 1, __ATOMIC_RELAXED);
-    /* The processor's part of this fence is done by whoever registers: tm_context_use. */
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (TM_LIKELY(__atomic_load_n(&tm_shared.contexts_count, __ATOMIC_ACQUIRE) == 1))
-        return true;
-    tm_solo_end(transaction);
-    return false;
-}
-
-void tm_solo_end(struct tm_transaction *transaction)
-{
-    __atomic_store_n(&transaction->solo_active, 0, __ATOMIC_RELEASE);
-}
-
 void tm_become_visible(struct tm_transaction *transaction)
 {
     if (transaction->activity & 1)

@@ -45,19 +45,14 @@ void tm_algorithm_unmake(struct tm_transaction *transaction)
 /* Frees all slots. */
 static void forget_index(struct tm_transaction *transaction)
 {
+    if (!transaction->written_filter)
+        return;
     transaction->written_filter = 0;
     if (TM_UNLIKELY(++transaction->written_epoch == 0)) {
         __builtin_memset(transaction->written_index, 0,
                          (transaction->written_slots_mask + 1) * sizeof *transaction->written_index);
         transaction->written_epoch = 1;
     }
-}
-
-void tm_algorithm_begin(struct tm_transaction *transaction)
-{
-    if (transaction->written_filter)
-        forget_index(transaction);
-    transaction->written_closed_bytes = 0;
 }
 
 static uint64_t hash(const uint64_t *address)
@@ -203,6 +198,7 @@ bool tm_algorithm_commit(struct tm_transaction *transaction)
     }
     write_back_all(transaction, transaction->stack_floor, &transaction->overtaken);
     tm_disown_committed(transaction);
+    forget_index(transaction);
     return true;
 }
 
@@ -215,8 +211,14 @@ void tm_algorithm_finish(struct tm_transaction *interrupted)
 
 void tm_algorithm_rollback(struct tm_transaction *transaction)
 {
-    /* Nothing was stored. */
+    /* Nothing was stored. The index is forgotten once, by the transaction itself: this may run on its behalf. */
     tm_disown(transaction, 0);
+}
+
+void tm_algorithm_end_attempt(struct tm_transaction *transaction)
+{
+    forget_index(transaction);
+    transaction->written_closed_bytes = 0;
 }
 
 void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested)

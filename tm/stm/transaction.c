@@ -57,12 +57,18 @@ static void begin_attempt(struct tm_transaction *transaction)
     transaction->overtaken = TM_OVERTAKEN_NOT;
     transaction->depth = 1;
     choose_mode(transaction);
-    tm_algorithm_begin(transaction);
 }
 
 static uint32_t answer(const struct tm_transaction *transaction)
 {
-    return transaction->direct && !transaction->direct_undo ? transaction->answer_direct : transaction->answer_started;
+    return transaction->direct && !transaction->direct_undo ? transaction->answers->direct : transaction->answers->started;
+}
+
+/* Word by word, as it was stored: a wider load would have to wait for those stores to leave the processor. */
+static void copy_checkpoint(struct tm_checkpoint *to, const struct tm_checkpoint *from)
+{
+    for (unsigned word = 0; word < TM_CHECKPOINT_WORDS; word++)
+        __atomic_store_n(&to->registers[word], from->registers[word], __ATOMIC_RELAXED);
 }
 
 static size_t log_bytes(const struct tm_log *log)
@@ -78,8 +84,8 @@ static uint32_t begin_nested(struct tm_transaction *transaction, bool cancellabl
     struct tm_nested *nested = tm_log_add(transaction, &transaction->nested, sizeof *nested);
     nested->closed = cancellable && transaction->cancellable;
     if (nested->closed) {
-        nested->checkpoint = *checkpoint;
-        nested->answer_cancelled = answers->cancelled;
+        copy_checkpoint(&nested->checkpoint, checkpoint);
+        nested->answers = answers;
         nested->undo_bytes = log_bytes(&transaction->undo);
         nested->written_bytes = log_bytes(&transaction->written);
         nested->local_bytes = log_bytes(&transaction->local);
@@ -117,11 +123,8 @@ uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *
             return answers->exhausted;
     }
     transaction->begins++;
-    transaction->checkpoint = *checkpoint;
-    transaction->answer_started = answers->started;
-    transaction->answer_direct = answers->direct;
-    transaction->answer_cancelled = answers->cancelled;
-    transaction->answer_exhausted = answers->exhausted;
+    copy_checkpoint(&transaction->checkpoint, checkpoint);
+    transaction->answers = answers;
     transaction->cancellable = cancellable;
     transaction->flags = transaction->is_interrupt_level ? flags | TM_OBSTINATE : flags;
     transaction->restarts = 0;
@@ -193,7 +196,10 @@ int tm_commit(void)
     empty_sets(transaction);
     if (changed && !(transaction->flags & TM_NOT_PRIVATIZING) && !transaction->is_interrupt_level)
         tm_wait_for_readers(transaction);
-    tm_memory_commit(transaction);
+    transaction->allocated.next = transaction->allocated.begin;
+    bool frees = transaction->freed.next != transaction->freed.begin || transaction->levels;
+    if (TM_UNLIKELY(frees) && !transaction->is_interrupt_level)
+        tm_memory_give_back(transaction);
     transaction->undo_actions.next = transaction->undo_actions.begin;
     if (TM_UNLIKELY(transaction->commit_actions.next != transaction->commit_actions.begin))
         run_actions(&transaction->commit_actions, 0, false);
@@ -214,6 +220,7 @@ void tm_rollback(struct tm_transaction *transaction)
         tm_algorithm_rollback(transaction);
         become_invisible(transaction);
     }
+    tm_algorithm_end_attempt(transaction);
     tm_undo(transaction, &transaction->local, 0, floor, &tm_never);
     transaction->depth = 0;
     transaction->mode = TM_MODE_NONE;
@@ -258,7 +265,7 @@ void tm_restart(struct tm_transaction *transaction, enum tm_cause cause)
         /* Without memory it runs alone, where only what can be taken back needs any. If that was so already, the caller is told. */
         if (!tm_set_grow(transaction, transaction->full)) {
             if (was_alone || transaction->is_interrupt_level)
-                tm_checkpoint_resume(&transaction->checkpoint, transaction->answer_exhausted);
+                tm_checkpoint_resume(&transaction->checkpoint, transaction->answers->exhausted);
             transaction->alone = true;
         }
         break;
@@ -311,11 +318,11 @@ void tm_cancel_level(struct tm_transaction *transaction, bool outermost)
         transaction->commit_actions.next = transaction->commit_actions.begin + nested->commit_actions_bytes;
         run_actions(&transaction->undo_actions, nested->undo_actions_bytes, true);
         transaction->counts.cancels++;
-        tm_checkpoint_resume(&nested->checkpoint, nested->answer_cancelled);
+        tm_checkpoint_resume(&nested->checkpoint, nested->answers->cancelled);
     }
     tm_rollback(transaction);
     transaction->counts.cancels++;
-    tm_checkpoint_resume(&transaction->checkpoint, transaction->answer_cancelled);
+    tm_checkpoint_resume(&transaction->checkpoint, transaction->answers->cancelled);
 }
 
 void tm_abort(void)

@@ -77,10 +77,19 @@ struct tm_written {
     uint64_t mask;
 };
 
+/* What an interface's begin answers. */
+struct tm_answers {
+    uint32_t started;
+    uint32_t direct; /* In a serial or solo transaction that cannot be cancelled: code without calls to this library may run. */
+    uint32_t cancelled;
+    uint32_t exhausted;
+    uint32_t too_deep;
+};
+
 /* What an inner transaction goes back to when it is cancelled. */
 struct tm_nested {
     struct tm_checkpoint checkpoint;
-    uint32_t answer_cancelled;
+    const struct tm_answers *answers;
     bool closed; /* It can be cancelled by itself: what follows is set. */
     size_t undo_bytes, written_bytes, local_bytes, allocated_bytes, freed_bytes, commit_actions_bytes, undo_actions_bytes;
     size_t outer_written_bytes; /* written_closed_bytes before it. */
@@ -159,11 +168,7 @@ struct tm_transaction {
     uint64_t obstinacy;
 
     struct tm_checkpoint checkpoint TM_ALIGNED_TO_LINE;
-    /* What tm_start, or the compiler's begin, answers. */
-    uint32_t answer_started;
-    uint32_t answer_direct; /* In a direct transaction that cannot be cancelled. */
-    uint32_t answer_cancelled;
-    uint32_t answer_exhausted;
+    const struct tm_answers *answers; /* Of tm_start, or the compiler's begin. */
     bool cancellable;
     struct tm_log nested; /* of struct tm_nested, one for each depth above 1 */
     struct tm_log allocated; /* of void * */
@@ -195,14 +200,6 @@ extern struct tm_transaction tm_outside;
 
 /* transaction.c */
 
-/* What an interface's begin answers. */
-struct tm_answers {
-    uint32_t started;
-    uint32_t direct; /* In a serial or solo transaction that cannot be cancelled: code without calls to this library may run. */
-    uint32_t cancelled;
-    uint32_t exhausted;
-    uint32_t too_deep;
-};
 
 /* Starts or nests, and returns what the interface answers. `checkpoint` is copied. */
 uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *checkpoint, const struct tm_answers *answers);
@@ -293,8 +290,26 @@ void tm_become_visible(struct tm_transaction *transaction);
 void tm_serial_begin(struct tm_transaction *transaction);
 bool tm_serial_try_upgrade(struct tm_transaction *transaction);
 void tm_serial_end(struct tm_transaction *transaction);
-bool tm_solo_begin(struct tm_transaction *transaction);
-void tm_solo_end(struct tm_transaction *transaction);
+
+TM_INLINE void tm_solo_end(struct tm_transaction *transaction)
+{
+    __atomic_store_n(&transaction->solo_active, 0, __ATOMIC_RELEASE);
+}
+
+/* Begins a transaction of the only context there is; false: there are others. */
+TM_INLINE bool tm_solo_begin(struct tm_transaction *transaction)
+{
+    if (!TM_PORT_HAS_HEAVY_FENCE || __atomic_load_n(&tm_shared.contexts_count, __ATOMIC_RELAXED) != 1)
+        return false;
+    __atomic_store_n(&transaction->solo_active, 1, __ATOMIC_RELAXED);
+    /* The processor's part of this fence is done by whoever registers: tm_context_use. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (TM_LIKELY(__atomic_load_n(&tm_shared.contexts_count, __ATOMIC_ACQUIRE) == 1))
+        return true;
+    tm_solo_end(transaction);
+    return false;
+}
+
 void tm_wait_for_readers(struct tm_transaction *transaction);
 void tm_wait_while_serial(struct tm_transaction *transaction);
 
@@ -308,7 +323,7 @@ void tm_overtake_visible(struct tm_transaction *level);
 bool tm_sets_make(struct tm_transaction *transaction);
 void tm_sets_free(struct tm_transaction *transaction);
 bool tm_set_grow(struct tm_transaction *transaction, struct tm_log *set);
-void tm_memory_commit(struct tm_transaction *transaction);
+void tm_memory_give_back(struct tm_transaction *transaction);
 void tm_memory_rollback(struct tm_transaction *transaction, size_t allocated_bytes, size_t freed_bytes);
 
 /* What an algorithm gives: tl2.c and two_phase.c, of which one is linked. Besides these: tm_load* and tm_store*. */
@@ -316,12 +331,12 @@ void tm_memory_rollback(struct tm_transaction *transaction, size_t allocated_byt
 /* The sets of its own; false without memory. Again whenever `written` has grown. */
 bool tm_algorithm_make(struct tm_transaction *transaction);
 void tm_algorithm_unmake(struct tm_transaction *transaction);
-/* Before each attempt. */
-void tm_algorithm_begin(struct tm_transaction *transaction);
 /* Commits an optimistic, pessimistic or obstinate transaction, or restarts it. True when it had changed something. */
 bool tm_algorithm_commit(struct tm_transaction *transaction);
 /* Brings memory back, and lets go of what is owned. */
 void tm_algorithm_rollback(struct tm_transaction *transaction);
+/* After a rollback, which may have been done by a handler. */
+void tm_algorithm_end_attempt(struct tm_transaction *transaction);
 /* Runs on behalf of a decided transaction that this processor's handler interrupted: does the rest of its commit. */
 void tm_algorithm_finish(struct tm_transaction *interrupted);
 /* Nobody else runs: what was done so far goes to memory, and from here on accesses are direct. False: it was invalid. */

@@ -23,11 +23,6 @@ void tm_algorithm_unmake(struct tm_transaction *transaction)
     (void)transaction;
 }
 
-void tm_algorithm_begin(struct tm_transaction *transaction)
-{
-    (void)transaction;
-}
-
 static bool has_stored(const struct tm_transaction *transaction)
 {
     return transaction->undo.next != transaction->undo.begin;
@@ -66,6 +61,11 @@ void tm_algorithm_rollback(struct tm_transaction *transaction)
     uint64_t version = has_stored(transaction) ? tm_next_version(transaction) : 0;
     tm_undo(transaction, &transaction->undo, 0, transaction->stack_floor, &transaction->overtaken);
     tm_disown(transaction, version);
+}
+
+void tm_algorithm_end_attempt(struct tm_transaction *transaction)
+{
+    (void)transaction;
 }
 
 void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested)
