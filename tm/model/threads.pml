@@ -12,6 +12,15 @@ proctype thread(byte self) {
 		leave(self);
 		release(self);
 		rounds++
+#ifdef SHARED
+	:: rounds < ROUNDS ->
+		read_acquire(self);
+		read_enter();
+		read(self, value);
+		read_leave();
+		read_release(self);
+		rounds++
+#endif
 	:: else -> break
 	od;
 	ended++
@@ -37,7 +46,7 @@ init {
 	:: one < THREADS -> fenced(one); one++
 	:: else -> break
 	od;
-	assert(memory[DATA] == THREADS * ROUNDS);
+	assert(memory[DATA] == additions);
 	assert(is_free)
 }
 
