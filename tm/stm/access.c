@@ -16,6 +16,12 @@ void tm_store_unaligned(void *address, uint64_t value, uint32_t size_bytes)
         tm_store8((uint8_t *)address + byte, (uint8_t)(value >> 8 * byte));
 }
 
+void tm_remember_local(struct tm_transaction *transaction, void *address, uint32_t size_bytes)
+{
+    transaction->unusual = true;
+    tm_remember(transaction, &transaction->local, address, tm_load_sized(address, size_bytes), size_bytes);
+}
+
 /*
  * A transaction that cannot be taken back need not remember. The entries are of bytes where the address is no multiple of the size: an
  * undo is one store.
@@ -27,7 +33,7 @@ void tm_store_unaligned(void *address, uint64_t value, uint32_t size_bytes)
         bool is_aligned = !((uintptr_t)address & (bits / 8 - 1)); \
         if (transaction->depth && (!transaction->direct || transaction->direct_undo)) \
             for (uint32_t byte = 0; byte < bits / 8; byte += is_aligned ? bits / 8 : 1) \
-                tm_remember(transaction, &transaction->local, (char *)address + byte, is_aligned ? bits / 8 : 1); \
+                tm_remember_local(transaction, (char *)address + byte, is_aligned ? bits / 8 : 1); \
         __builtin_memcpy(address, &value, sizeof value); \
     }
 

@@ -113,6 +113,7 @@ void _ITM_error(const struct itm_source_location *location, int code)
 
 static void add_action(struct tm_transaction *transaction, struct tm_log *log, void (*function)(void *argument), void *argument)
 {
+    transaction->unusual = true;
     struct tm_action *action = tm_log_add(transaction, log, sizeof *action);
     *action = (struct tm_action){function, argument};
     log->next += sizeof *action;

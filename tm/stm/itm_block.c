@@ -185,7 +185,7 @@ ITM_ALIAS(memsetWaW, _ITM_memsetW)
     { \
         struct tm_transaction *transaction = tm_port_transaction(); \
         if (!transaction->direct || transaction->direct_undo) \
-            tm_remember(transaction, &transaction->local, (void *)(uintptr_t)address, bits / 8); \
+            tm_remember_local(transaction, (void *)(uintptr_t)address, bits / 8); \
     }
 DEFINE_LOG(U1, 8)
 DEFINE_LOG(U2, 16)
@@ -197,7 +197,7 @@ void _ITM_LB(const void *address, size_t size_bytes)
     struct tm_transaction *transaction = tm_port_transaction();
     if (transaction->direct && !transaction->direct_undo)
         return;
-#define STEP(bits, at) tm_remember(transaction, &transaction->local, (void *)at, bits / 8)
+#define STEP(bits, at) tm_remember_local(transaction, (void *)at, bits / 8)
     EACH_PIECE(STEP, (uintptr_t)address, (uintptr_t)address + size_bytes);
 #undef STEP
 }

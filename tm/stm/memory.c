@@ -100,6 +100,8 @@ struct tm_transaction *tm_transaction_create(bool is_interrupt_level)
         return NULL;
     }
     transaction->counts = (struct tm_counts){0};
+    transaction->read_step_bytes = sizeof(tm_orec *);
+    transaction->unusual = is_interrupt_level;
     transaction->freed_drained = transaction->freed.begin;
     tm_context_use(transaction);
     return transaction;
@@ -109,6 +111,7 @@ void tm_transaction_add_level(struct tm_transaction *transaction, struct tm_tran
 {
     level->levels = transaction->levels;
     transaction->levels = level;
+    transaction->unusual = true;
 }
 
 bool tm_transaction_destroy(struct tm_transaction *transaction)
@@ -129,6 +132,7 @@ void *tm_alloc(size_t size_bytes, unsigned flags)
     struct tm_transaction *transaction = tm_port_transaction();
     if (!transaction->depth)
         return tm_port_allocate(size_bytes, flags);
+    transaction->unusual = true;
     void **entry = tm_log_add(transaction, &transaction->allocated, sizeof *entry);
     *entry = tm_port_allocate(size_bytes, flags);
     if (*entry)
@@ -145,6 +149,7 @@ void tm_free(void *memory)
         tm_port_free(memory);
         return;
     }
+    transaction->unusual = true;
     void **entry = tm_log_add(transaction, &transaction->freed, sizeof *entry);
     *entry = memory;
     transaction->freed.next += sizeof *entry;

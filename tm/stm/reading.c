@@ -136,13 +136,9 @@ uint64_t tm_load_slow(struct tm_transaction *transaction, const void *address, u
         uint64_t value = tm_load_sized(address, size_bytes);
         if (__atomic_load_n(orec, __ATOMIC_ACQUIRE) != word)
             continue;
-        bool is_first = !transaction->snapshot && !(transaction->activity & 1) && !has_read(transaction);
-        if (is_first && !transaction->read_only) {
-            /* While another ran alone it changed words and not their records. */
-            if (__atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
-                tm_restart(transaction, TM_CAUSE_SERIAL);
-            transaction->first_version = word;
-        } else if (word > transaction->snapshot || !transaction->snapshot) {
+        if (tm_read_first(transaction, orec, word))
+            return value;
+        if (word > transaction->snapshot || !transaction->snapshot) {
             tm_extend(transaction, word);
             continue;
         }
@@ -232,17 +228,6 @@ void tm_disown_committed(struct tm_transaction *transaction)
         if (TM_UNLIKELY(!tm_guarded_store64(&transaction->overtaken, owned->orec, transaction->commit_version)))
             return;
     }
-}
-
-void tm_remember(struct tm_transaction *transaction, struct tm_log *log, void *address, uint32_t size_bytes)
-{
-    struct tm_undo *undo = tm_log_add(transaction, log, sizeof *undo);
-    undo->address = address;
-    undo->value = tm_load_sized(address, size_bytes);
-    undo->size_bytes = size_bytes;
-    /* A handler that takes this transaction back finds the entry complete. */
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    log->next += sizeof *undo;
 }
 
 void tm_undo(struct tm_transaction *transaction, struct tm_log *log, size_t mark_bytes, uintptr_t floor,

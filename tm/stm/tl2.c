@@ -198,6 +198,7 @@ bool tm_algorithm_commit(struct tm_transaction *transaction)
     }
     write_back_all(transaction, transaction->stack_floor, &transaction->overtaken);
     tm_disown_committed(transaction);
+    transaction->written.next = transaction->written.begin;
     forget_index(transaction);
     return true;
 }
@@ -217,8 +218,9 @@ void tm_algorithm_rollback(struct tm_transaction *transaction)
 
 void tm_algorithm_end_attempt(struct tm_transaction *transaction)
 {
-    forget_index(transaction);
+    transaction->written.next = transaction->written.begin;
     transaction->written_closed_bytes = 0;
+    forget_index(transaction);
 }
 
 void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested)
@@ -252,7 +254,7 @@ static __attribute__((noinline)) void store_direct(struct tm_transaction *transa
                                                    uint32_t size_bytes)
 {
     if (transaction->direct_undo)
-        tm_remember(transaction, &transaction->undo, address, size_bytes);
+        tm_remember(transaction, &transaction->undo, address, tm_load_sized(address, size_bytes), size_bytes);
     tm_store_sized(&tm_never, address, value, size_bytes);
 }
 

@@ -13,50 +13,43 @@
 
 struct tm_shared tm_shared = {.clock = 1};
 tm_orec tm_orecs[TM_ORECS_COUNT] TM_ALIGNED_TO_LINE;
-struct tm_transaction tm_outside = {.direct = true};
+struct tm_transaction tm_outside = {.direct = true, .unusual = true};
 const uint32_t tm_never;
 
-static void choose_mode(struct tm_transaction *transaction)
+static void begin_alone(struct tm_transaction *transaction)
 {
-    transaction->direct = false;
-    transaction->direct_undo = false;
-    if ((transaction->flags & TM_SERIAL) || (transaction->alone && !transaction->is_interrupt_level)) {
-        tm_serial_begin(transaction);
-        transaction->mode = TM_MODE_SERIAL;
-        transaction->direct = true;
-        transaction->direct_undo = transaction->cancellable;
-        return;
-    }
-    if (tm_solo_begin(transaction)) {
-        transaction->mode = TM_MODE_SOLO;
-        transaction->direct = true;
-        transaction->direct_undo = transaction->cancellable;
-        return;
-    }
-    transaction->serial_begin = __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE);
-    if (TM_UNLIKELY(transaction->serial_begin & 1))
-        tm_wait_while_serial(transaction);
-    if (TM_UNLIKELY(transaction->flags & TM_OBSTINATE)) {
-        transaction->mode = TM_MODE_OBSTINATE;
-    } else if (TM_UNLIKELY(transaction->flags & TM_PESSIMISTIC) ||
-               TM_UNLIKELY(transaction->restarts >= RESTARTS_OPTIMISTIC_MAX)) {
-        transaction->mode = TM_MODE_PESSIMISTIC;
-    } else {
-        transaction->mode = TM_MODE_OPTIMISTIC;
-    }
+    tm_serial_begin(transaction);
+    transaction->mode = TM_MODE_SERIAL;
+    transaction->direct_undo = transaction->cancellable;
 }
 
-/* All sets are empty: whoever ended the last attempt has seen to it. */
-static void begin_attempt(struct tm_transaction *transaction)
+static enum tm_mode mode_with_others(const struct tm_transaction *transaction)
 {
-    transaction->phase = TM_PHASE_RUNNING;
-    transaction->snapshot = 0;
+    if (transaction->flags & TM_OBSTINATE)
+        return TM_MODE_OBSTINATE;
+    if ((transaction->flags & TM_PESSIMISTIC) || transaction->restarts >= RESTARTS_OPTIMISTIC_MAX)
+        return TM_MODE_PESSIMISTIC;
+    return TM_MODE_OPTIMISTIC;
+}
+
+/* An attempt of a transaction that is not an ordinary first one. All sets are empty: whoever ended the last attempt has seen to it. */
+static __attribute__((noinline)) void begin_attempt(struct tm_transaction *transaction)
+{
+    transaction->unusual = true;
     transaction->read_only = transaction->flags & TM_READ_ONLY;
     transaction->read_step_bytes = transaction->read_only ? 0 : sizeof(tm_orec *);
-    __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
     transaction->overtaken = TM_OVERTAKEN_NOT;
     transaction->depth = 1;
-    choose_mode(transaction);
+    if ((transaction->flags & TM_SERIAL) || (transaction->alone && !transaction->is_interrupt_level)) {
+        begin_alone(transaction);
+    } else if (tm_solo_begin(transaction)) {
+        transaction->mode = TM_MODE_SOLO;
+        transaction->direct_undo = transaction->cancellable;
+    } else {
+        tm_wait_while_serial(transaction);
+        transaction->mode = mode_with_others(transaction);
+        transaction->direct = false;
+    }
 }
 
 static uint32_t answer(const struct tm_transaction *transaction)
@@ -65,8 +58,9 @@ static uint32_t answer(const struct tm_transaction *transaction)
 }
 
 /* Word by word, as it was stored: a wider load would have to wait for those stores to leave the processor. */
-static void copy_checkpoint(struct tm_checkpoint *to, const struct tm_checkpoint *from)
+TM_INLINE void copy_checkpoint(struct tm_checkpoint *to, const struct tm_checkpoint *from)
 {
+#pragma GCC unroll 32
     for (unsigned word = 0; word < TM_CHECKPOINT_WORDS; word++)
         __atomic_store_n(&to->registers[word], from->registers[word], __ATOMIC_RELAXED);
 }
@@ -96,6 +90,7 @@ static uint32_t begin_nested(struct tm_transaction *transaction, bool cancellabl
         nested->outer_written_bytes = transaction->written_closed_bytes;
         transaction->written_closed_bytes = nested->written_bytes;
     }
+    transaction->unusual = true;
     transaction->nested.next += sizeof *nested;
     transaction->depth++;
     return answer(transaction);
@@ -112,12 +107,13 @@ static struct tm_nested *end_nested(struct tm_transaction *transaction)
     return nested;
 }
 
-uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *checkpoint, const struct tm_answers *answers)
+static __attribute__((noinline)) uint32_t begin_unusual(struct tm_transaction *transaction, uint32_t flags,
+                                                        bool cancellable, const struct tm_checkpoint *checkpoint,
+                                                        const struct tm_answers *answers)
 {
-    struct tm_transaction *transaction = tm_port_transaction();
-    if (TM_UNLIKELY(transaction->depth))
+    if (transaction->depth)
         return begin_nested(transaction, cancellable, checkpoint, answers);
-    if (TM_UNLIKELY(transaction == &tm_outside)) {
+    if (transaction == &tm_outside) {
         transaction = tm_port_transaction_make();
         if (!transaction)
             return answers->exhausted;
@@ -127,26 +123,59 @@ uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *
     transaction->answers = answers;
     transaction->cancellable = cancellable;
     transaction->flags = transaction->is_interrupt_level ? flags | TM_OBSTINATE : flags;
-    transaction->restarts = 0;
-    transaction->alone = false;
     transaction->freed_begin_bytes = log_bytes(&transaction->freed);
+    __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
     begin_attempt(transaction);
     return answer(transaction);
 }
 
-static void become_invisible(struct tm_transaction *transaction)
+uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *checkpoint, const struct tm_answers *answers)
+{
+    struct tm_transaction *transaction = tm_port_transaction();
+    if (TM_UNLIKELY(transaction->depth | transaction->unusual | (flags & ~TM_NOT_PRIVATIZING)))
+        return begin_unusual(transaction, flags, cancellable, checkpoint, answers);
+    transaction->begins++;
+    copy_checkpoint(&transaction->checkpoint, checkpoint);
+    transaction->answers = answers;
+    transaction->cancellable = cancellable;
+    transaction->flags = flags;
+    transaction->depth = 1;
+    if (tm_solo_begin(transaction)) {
+        transaction->mode = TM_MODE_SOLO;
+        transaction->direct_undo = cancellable;
+        return cancellable ? answers->started : answers->direct;
+    }
+    __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
+    transaction->serial_begin = __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE);
+    if (TM_UNLIKELY(transaction->serial_begin & 1))
+        tm_wait_while_serial(transaction);
+    transaction->mode = TM_MODE_OPTIMISTIC;
+    transaction->direct = false;
+    return answers->started;
+}
+
+/* What every transaction has used. */
+TM_INLINE void end_attempt(struct tm_transaction *transaction)
 {
     uint64_t activity = transaction->activity;
     if (activity & 1)
         __atomic_store_n(&transaction->activity, activity + 1, __ATOMIC_RELEASE);
-}
-
-static void empty_sets(struct tm_transaction *transaction)
-{
+    transaction->phase = TM_PHASE_RUNNING;
+    transaction->snapshot = 0;
+    transaction->depth = 0;
+    transaction->direct = true;
+    transaction->direct_undo = false;
     transaction->reads.next = transaction->reads.begin;
     transaction->owned.next = transaction->owned.begin;
     transaction->undo.next = transaction->undo.begin;
-    transaction->written.next = transaction->written.begin;
+}
+
+/* What few have used. */
+static void end_unusual_attempt(struct tm_transaction *transaction)
+{
+    transaction->overtaken = TM_OVERTAKEN_NOT;
+    transaction->read_only = false;
+    transaction->read_step_bytes = sizeof(tm_orec *);
     transaction->local.next = transaction->local.begin;
     transaction->nested.next = transaction->nested.begin;
 }
@@ -167,42 +196,64 @@ static void run_actions(struct tm_log *actions, size_t mark_bytes, bool backward
             begin->function(begin->argument);
 }
 
-int tm_commit(void)
+/* A transaction that has nested, freed, restarted or run alone, or that said more than TM_NOT_PRIVATIZING; and no transaction. */
+static __attribute__((noinline)) int commit_unusual(struct tm_transaction *transaction)
 {
-    struct tm_transaction *transaction = tm_port_transaction();
-    if (TM_UNLIKELY(transaction->depth != 1)) {
+    if (transaction->depth != 1) {
         if (transaction->depth == 0)
             return TM_NO_TRANSACTION;
         end_nested(transaction);
         return TM_COMMITTED;
     }
-    bool changed = true;
-    if (TM_LIKELY(!transaction->direct)) {
+    bool changed = false;
+    if (!transaction->direct) {
         changed = tm_algorithm_commit(transaction);
-        become_invisible(transaction);
         transaction->counts.read_only_commits += !changed;
     } else if (transaction->mode == TM_MODE_SERIAL) {
+        changed = true;
         transaction->counts.serial_commits++;
         tm_serial_end(transaction);
     } else {
         tm_solo_end(transaction);
-        changed = false;
     }
     transaction->counts.commits++;
-    transaction->depth = 0;
-    transaction->mode = TM_MODE_NONE;
-    transaction->direct = true;
-    transaction->direct_undo = false;
-    empty_sets(transaction);
-    if (changed && !(transaction->flags & TM_NOT_PRIVATIZING) && !transaction->is_interrupt_level)
-        tm_wait_for_readers(transaction);
+    end_attempt(transaction);
+    end_unusual_attempt(transaction);
+    transaction->restarts = 0;
+    transaction->alone = false;
     transaction->allocated.next = transaction->allocated.begin;
-    bool frees = transaction->freed.next != transaction->freed.begin || transaction->levels;
-    if (TM_UNLIKELY(frees) && !transaction->is_interrupt_level)
-        tm_memory_give_back(transaction);
     transaction->undo_actions.next = transaction->undo_actions.begin;
-    if (TM_UNLIKELY(transaction->commit_actions.next != transaction->commit_actions.begin))
-        run_actions(&transaction->commit_actions, 0, false);
+    bool frees = transaction->freed.next != transaction->freed.begin || transaction->levels;
+    if (!transaction->is_interrupt_level) {
+        if (frees || (changed && !(transaction->flags & TM_NOT_PRIVATIZING)))
+            tm_wait_for_readers(transaction);
+        if (frees)
+            tm_memory_give_back(transaction);
+        transaction->unusual = transaction->levels;
+    }
+    run_actions(&transaction->commit_actions, 0, false);
+    return TM_COMMITTED;
+}
+
+int tm_commit(void)
+{
+    struct tm_transaction *transaction = tm_port_transaction();
+    if (TM_UNLIKELY(transaction->unusual | (transaction->depth != 1)))
+        return commit_unusual(transaction);
+    transaction->counts.commits++;
+    if (transaction->direct) {
+        tm_solo_end(transaction);
+        transaction->depth = 0;
+        transaction->direct_undo = false;
+        transaction->undo.next = transaction->undo.begin;
+        return TM_COMMITTED;
+    }
+    bool changed = tm_algorithm_commit(transaction);
+    end_attempt(transaction);
+    if (!changed)
+        transaction->counts.read_only_commits++;
+    else if (!(transaction->flags & TM_NOT_PRIVATIZING))
+        tm_wait_for_readers(transaction);
     return TM_COMMITTED;
 }
 
@@ -218,18 +269,22 @@ void tm_rollback(struct tm_transaction *transaction)
     } else {
         transaction->stack_floor = floor;
         tm_algorithm_rollback(transaction);
-        become_invisible(transaction);
     }
     tm_algorithm_end_attempt(transaction);
     tm_undo(transaction, &transaction->local, 0, floor, &tm_never);
-    transaction->depth = 0;
-    transaction->mode = TM_MODE_NONE;
-    transaction->direct = true;
-    transaction->direct_undo = false;
-    empty_sets(transaction);
+    end_attempt(transaction);
+    end_unusual_attempt(transaction);
     tm_memory_rollback(transaction, 0, transaction->freed_begin_bytes);
     transaction->commit_actions.next = transaction->commit_actions.begin;
     run_actions(&transaction->undo_actions, 0, true);
+}
+
+/* There will be no other attempt. */
+static void end_after_rollback(struct tm_transaction *transaction)
+{
+    transaction->restarts = 0;
+    transaction->alone = false;
+    transaction->unusual = transaction->is_interrupt_level || transaction->levels;
 }
 
 static void back_off(struct tm_transaction *transaction)
@@ -256,7 +311,7 @@ static void wait_for_lock(struct tm_transaction *transaction)
 
 void tm_restart(struct tm_transaction *transaction, enum tm_cause cause)
 {
-    bool was_alone = transaction->mode == TM_MODE_SERIAL;
+    bool was_alone = transaction->direct && transaction->mode == TM_MODE_SERIAL;
     tm_rollback(transaction);
     transaction->counts.restarts[cause]++;
     transaction->restarts++;
@@ -264,8 +319,10 @@ void tm_restart(struct tm_transaction *transaction, enum tm_cause cause)
     case TM_CAUSE_FULL:
         /* Without memory it runs alone, where only what can be taken back needs any. If that was so already, the caller is told. */
         if (!tm_set_grow(transaction, transaction->full)) {
-            if (was_alone || transaction->is_interrupt_level)
+            if (was_alone || transaction->is_interrupt_level) {
+                end_after_rollback(transaction);
                 tm_checkpoint_resume(&transaction->checkpoint, transaction->answers->exhausted);
+            }
             transaction->alone = true;
         }
         break;
@@ -321,6 +378,7 @@ void tm_cancel_level(struct tm_transaction *transaction, bool outermost)
         tm_checkpoint_resume(&nested->checkpoint, nested->answers->cancelled);
     }
     tm_rollback(transaction);
+    end_after_rollback(transaction);
     transaction->counts.cancels++;
     tm_checkpoint_resume(&transaction->checkpoint, transaction->answers->cancelled);
 }
@@ -350,13 +408,14 @@ int tm_in_transaction(void)
 void tm_become_irrevocable(void)
 {
     struct tm_transaction *transaction = tm_port_transaction();
-    if (transaction->depth == 0 || (transaction->mode == TM_MODE_SERIAL && !transaction->direct_undo))
+    if (transaction->depth == 0 || (transaction->direct && transaction->mode == TM_MODE_SERIAL && !transaction->direct_undo))
         return;
     if (transaction->is_interrupt_level)
         tm_port_fatal("a transaction of an interrupt level asked to become irrevocable");
     /* A transaction that runs alone need not restart. One that is solo may meet a second context at any time. */
     if (transaction->mode != TM_MODE_SERIAL && (transaction->direct || !tm_serial_try_upgrade(transaction)))
         tm_restart(transaction, TM_CAUSE_IRREVOCABLE);
+    transaction->unusual = true;
     transaction->mode = TM_MODE_SERIAL;
     transaction->direct = true;
     transaction->direct_undo = false;

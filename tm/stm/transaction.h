@@ -96,7 +96,6 @@ struct tm_nested {
 };
 
 enum tm_mode {
-    TM_MODE_NONE, /* Not in a transaction. */
     TM_MODE_OPTIMISTIC,
     TM_MODE_PESSIMISTIC,
     TM_MODE_OBSTINATE,
@@ -126,8 +125,10 @@ struct tm_transaction {
     /* Direct stores are remembered, because the transaction may be cancelled. */
     bool direct_undo;
     bool read_only; /* By its flags; reads leave no record. */
-    uint8_t mode; /* enum tm_mode */
+    uint8_t mode; /* enum tm_mode, while depth is not 0 */
     uint32_t depth;
+    /* Begin and commit have more to do than for most: it nested, freed, restarted, runs alone, or can be interrupted by transactions. */
+    bool unusual;
     /* What was read up to now is valid at this time; 0: nothing was read yet, or the first word only. */
     uint64_t snapshot;
     /* This context's word in records that it owns. */
@@ -231,6 +232,20 @@ TM_INLINE void *tm_log_add(struct tm_transaction *transaction, struct tm_log *lo
 
 /* reading.c */
 
+/* The first read of a transaction: false where it is not, or not that simple. */
+TM_INLINE bool tm_read_first(struct tm_transaction *transaction, tm_orec *orec, uint64_t version)
+{
+    bool is_first = !(transaction->activity & 1) && transaction->reads.next == transaction->reads.begin;
+    /* While another ran alone it changed words and not their records. */
+    bool is_alone = __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin;
+    if (!is_first || is_alone || (version & TM_OREC_OWNED) || transaction->mode != TM_MODE_OPTIMISTIC || transaction->read_only)
+        return false;
+    transaction->first_version = version;
+    *(tm_orec **)(void *)transaction->reads.next = orec;
+    transaction->reads.next += sizeof orec;
+    return true;
+}
+
 /* A load that the short way could not do. The address is a multiple of the size. Value in the low bits. */
 uint64_t tm_load_slow(struct tm_transaction *transaction, const void *address, uint32_t size_bytes);
 
@@ -265,9 +280,6 @@ void tm_undo(struct tm_transaction *transaction, struct tm_log *log, size_t mark
 /* A word to guard stores with that nobody forbids. */
 extern const uint32_t tm_never;
 
-/* Remembers what is at an address before a store. */
-void tm_remember(struct tm_transaction *transaction, struct tm_log *log, void *address, uint32_t size_bytes);
-
 /* A guarded store of a size that is known at run time. */
 bool tm_store_sized(const uint32_t *stop, void *address, uint64_t value, uint32_t size_bytes);
 
@@ -277,6 +289,9 @@ uint64_t tm_load_sized(const void *address, uint32_t size_bytes);
 /* access.c: of addresses that are no multiple of the size, by bytes. */
 uint64_t tm_load_unaligned(const void *address, uint32_t size_bytes);
 void tm_store_unaligned(void *address, uint64_t value, uint32_t size_bytes);
+
+/* Remembers what is at an address that no other context accesses. */
+void tm_remember_local(struct tm_transaction *transaction, void *address, uint32_t size_bytes);
 
 /* serial.c: contexts, running alone, waiting for others. */
 /* Gives a new context its number; false when there is none left. */
@@ -344,7 +359,7 @@ bool tm_algorithm_become_direct(struct tm_transaction *transaction);
 /* Takes back what an inner transaction did. */
 void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested);
 
-/* The read that both algorithms share, where nothing is in the way. */
+/* The read that both algorithms share: see tm_load_slow for what can be in its way. */
 #define TM_LOAD_SHARED(transaction, address, bits) \
     (__extension__({ \
         const uint##bits##_t *tm_address_ = (address); \
@@ -353,15 +368,31 @@ void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const stru
         uint64_t tm_version_ = __atomic_load_n(tm_orec_, __ATOMIC_ACQUIRE); \
         /* Acquire: the record is looked at again after it, and then whether this transaction is still good. */ \
         uint##bits##_t tm_value_ = __atomic_load_n(tm_address_, __ATOMIC_ACQUIRE); \
-        if (TM_LIKELY(__atomic_load_n(tm_orec_, __ATOMIC_ACQUIRE) == tm_version_) && \
+        bool tm_is_stable_ = __atomic_load_n(tm_orec_, __ATOMIC_ACQUIRE) == tm_version_; \
+        if (TM_LIKELY(tm_is_stable_) && \
             TM_LIKELY(tm_version_ <= __atomic_load_n(&tm_transaction_->snapshot, __ATOMIC_RELAXED)) && \
             TM_LIKELY(tm_transaction_->reads.next != tm_transaction_->reads.end)) { \
             *(tm_orec **)(void *)tm_transaction_->reads.next = tm_orec_; \
             tm_transaction_->reads.next += tm_transaction_->read_step_bytes; \
+        } else if (tm_version_ == tm_transaction_->owned_word || \
+                   (tm_is_stable_ && tm_read_first(tm_transaction_, tm_orec_, tm_version_))) { \
+            /* As it was loaded. */ \
         } else { \
             tm_value_ = (uint##bits##_t)tm_load_slow(tm_transaction_, tm_address_, bits / 8); \
         } \
         tm_value_; \
     }))
+
+/* Remembers what is at an address before a store. A handler that takes this transaction back finds the entry complete. */
+TM_INLINE void tm_remember(struct tm_transaction *transaction, struct tm_log *log, void *address, uint64_t value,
+                           uint32_t size_bytes)
+{
+    struct tm_undo *undo = tm_log_add(transaction, log, sizeof *undo);
+    undo->address = address;
+    undo->value = value;
+    undo->size_bytes = size_bytes;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    log->next += sizeof *undo;
+}
 
 #endif

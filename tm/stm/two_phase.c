@@ -102,7 +102,7 @@ static __attribute__((noinline, cold)) void own_for_store(struct tm_transaction 
                                                              uint##bits##_t value) \
     { \
         if (transaction->direct_undo) \
-            tm_remember(transaction, &transaction->undo, address, bits / 8); \
+            tm_remember(transaction, &transaction->undo, address, *address, bits / 8); \
         __atomic_store_n(address, value, __ATOMIC_RELAXED); \
     }
 
@@ -132,7 +132,7 @@ static __attribute__((noinline, cold)) void own_for_store(struct tm_transaction 
         uint64_t word = __atomic_load_n(orec, __ATOMIC_ACQUIRE); \
         if (word != transaction->owned_word) \
             own_for_store(transaction, orec, word); \
-        tm_remember(transaction, &transaction->undo, address, bits / 8); \
+        tm_remember(transaction, &transaction->undo, address, *address, bits / 8); \
         if (TM_UNLIKELY(!tm_guarded_store##bits(&transaction->overtaken, address, value))) \
             tm_restart(transaction, TM_CAUSE_DOOMED); \
     }
