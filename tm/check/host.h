@@ -30,10 +30,14 @@ unsigned host_processors(void);
 unsigned host_threads_max(void);
 
 /*
- * Runs body(0) to body(threads - 1), each on a thread of its own and all at a time, and returns when they have returned.
- * They start together, as far as there are processors. Who calls this is none of them, but its processor may be.
+ * Runs body(0) to body(threads - 1), each on a thread of its own and all at a time, and returns when they have
+ * returned. They start together, as far as there are processors. Who calls this is none of them, but its processor may
+ * be.
  */
 void host_run(unsigned threads, void (*body)(unsigned thread));
+
+/* Lets another thread run, where several share a processor. */
+void host_yield(void);
 
 /* A clock that all threads share, and how many of its units are a second. */
 uint64_t host_clock(void);

@@ -86,8 +86,12 @@ TM_INLINE struct tm_lock_node *tm_lock_node_enter(uint32_t *tail)
     node = &processor->nodes[level];
     /* The node is ours before we write to it: an interrupt handler that comes after this has another. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    node->next = NULL;
-    node->head = 0;
+    /*
+     * Atomic for ThreadSanitizer's sake, to which a release of the locked byte is one of the whole word, and undoes our
+     * release of the tail.
+     */
+    __atomic_store_n(&node->next, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&node->head, 0, __ATOMIC_RELAXED);
     *tail = tm_lock_tail(number, level);
     tm_statistics_add(TM_STATISTIC_QUEUED);
     return node;

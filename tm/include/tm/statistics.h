@@ -11,6 +11,10 @@
 
 #include <tm/port.h>
 
+#ifndef TM_STATISTICS
+#define TM_STATISTICS 0
+#endif
+
 /*
  * The registry: X(NAME, name, what it counts). The steals by position are twelve, as in Long, "Unfair Queued Spinlocks
  * and Transactional Locks", 2015; the last also counts those from further back. The aborts are in the order of enum

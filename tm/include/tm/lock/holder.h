@@ -11,6 +11,10 @@
 #include <tm/port.h>
 #include <tm/statistics.h>
 
+#ifndef TM_CHECKING
+#define TM_CHECKING 0
+#endif
+
 #if TM_CHECKING
 /*
  * The holder's processor number and one, or 0. Only the holder writes it, before it releases; all others may be told

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What validate.c and benchmark.c know of a lock. They are compiled once for each lock, with its adapter included first
+ * (-include adapters/NAME.h), so that its fast path is inlined. An adapter defines
+ *
+ *     LOCK_NAME            a word
+ *     LOCK_TYPE            the lock's type
+ *     LOCK_INITIALIZER     what makes it free
+ *     LOCK_ACQUIRE(lock, context), LOCK_RELEASE(lock, context)
+ *
+ * and may define
+ *
+ *     LOCK_CONTEXT                  a type of which an acquisition has one, until its release: as MCS's node
+ *     LOCK_TRY_ACQUIRE(lock, context)
+ *     LOCK_READ_ACQUIRE, LOCK_READ_TRY_ACQUIRE, LOCK_READ_RELEASE     the same; then the others are for writing
+ *     LOCK_WAITERS(lock)            a number that changes whenever somebody begins to wait, and only then while the lock
+ *                                   is held: most of a queue's tail
+ *     LOCK_FAIR                     1: first come, first served
+ *     LOCK_TRANSACTIONAL            1: a section may be a transaction, in which nobody sees what others do meanwhile
+ *     LOCK_SETUP()                  called once, before all others
+ */
+#ifndef TM_CHECK_LOCKS_ADAPTER_H
+#define TM_CHECK_LOCKS_ADAPTER_H
+
+#include <tm/port.h>
+
+#ifndef LOCK_CONTEXT
+#define LOCK_CONTEXT char
+#endif
+#ifndef LOCK_FAIR
+#define LOCK_FAIR 0
+#endif
+#ifndef LOCK_TRANSACTIONAL
+#define LOCK_TRANSACTIONAL 0
+#endif
+#ifndef LOCK_SETUP
+#define LOCK_SETUP() ((void)0)
+#endif
+
+#define TEXT_OF(name) #name
+#define TEXT(name) TEXT_OF(name)
+#define JOINED_OF(a, b) a##b
+#define JOINED(a, b) JOINED_OF(a, b)
+
+#endif

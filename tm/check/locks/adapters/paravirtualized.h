@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#include <tm/lock/paravirtualized.h>
+
+#define LOCK_NAME paravirtualized
+#define LOCK_TYPE struct tm_paravirtualized_lock
+#define LOCK_INITIALIZER TM_PARAVIRTUALIZED_LOCK_INITIALIZER
+#define LOCK_ACQUIRE(lock, context) tm_paravirtualized_lock_acquire(lock)
+#define LOCK_TRY_ACQUIRE(lock, context) tm_paravirtualized_lock_try_acquire(lock)
+#define LOCK_RELEASE(lock, context) tm_paravirtualized_lock_release(lock)
+#define LOCK_WAITERS(lock) (__atomic_load_n(&(lock)->word.value, __ATOMIC_RELAXED) & TM_QUEUE_TAIL_MASK)

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Validates one lock, whose adapter is included first; see adapter.h. */
+#include "adapter.h"
+#include "validate.h"
+
+#include <tm/statistics.h>
+
+#include "../host.h"
+#include "../random.h"
+
+#define LINES 4
+/* Threads of the tests that have a part for each. */
+#define WAITERS 4
+/* Nesting levels that all wait at once: one more than processors have queue nodes. */
+#define LEVELS 5
+
+static const char lock_name[] = TEXT(LOCK_NAME);
+static const char *test_name;
+
+static LOCK_TYPE lock TM_ALIGNED_TO_LINE = LOCK_INITIALIZER;
+
+/* What a lock guards: the same number in each line, which plain accesses read and write. */
+struct guarded {
+    struct {
+        uint64_t value TM_ALIGNED_TO_LINE;
+    } lines[LINES];
+};
+
+static struct guarded guarded;
+
+static void failed(const char *what)
+{
+    validate_report(lock_name, test_name, what);
+}
+
+static void expect(bool condition, const char *what)
+{
+    if (!condition)
+        failed(what);
+}
+
+/* Takes some time, and is no reason for a transaction to fail. */
+static void work(unsigned turns)
+{
+    while (turns--)
+        __asm__ volatile("" : : : "memory");
+}
+
+static void guarded_check(const struct guarded *data)
+{
+    for (unsigned i = 1; i < LINES; i++)
+        expect(data->lines[i].value == data->lines[0].value, "a section saw what another had not finished");
+}
+
+static void guarded_add(struct guarded *data, unsigned turns)
+{
+    uint64_t value;
+
+    guarded_check(data);
+    value = data->lines[0].value;
+    data->lines[0].value = value + 1;
+    work(turns);
+    for (unsigned i = 1; i < LINES; i++)
+        data->lines[i].value = value + 1;
+}
+
+static void guarded_expect(struct guarded *data, uint64_t value)
+{
+    guarded_check(data);
+    expect(data->lines[0].value == value, "a section's change was lost");
+    for (unsigned i = 0; i < LINES; i++)
+        data->lines[i].value = 0;
+}
+
+/* Steps of a test in which threads take turns. */
+static unsigned step;
+
+static inline void step_to(unsigned number)
+{
+    __atomic_store_n(&step, number, __ATOMIC_RELEASE);
+}
+
+static inline void step_wait(unsigned number)
+{
+    unsigned turns = 0;
+
+    while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) < number)
+        tm_port_wait(&turns);
+}
+
+/* What a stress test is told. */
+static struct {
+    uint64_t sections;
+    unsigned turns;
+} stress;
+
+static void stress_body(unsigned thread)
+{
+    uint64_t random = random_state(validate_seed, thread);
+
+    for (uint64_t i = 0; i < stress.sections; i++) {
+        LOCK_CONTEXT context;
+        bool taken = false;
+
+        (void)context;
+#ifdef LOCK_TRY_ACQUIRE
+        if (random_below(&random, 4) == 0)
+            taken = LOCK_TRY_ACQUIRE(&lock, &context);
+#endif
+        if (!taken)
+            LOCK_ACQUIRE(&lock, &context);
+        guarded_add(&guarded, stress.turns);
+        /* Lets the others come and wait, or steal as soon as the lock is free. Not from within a transaction. */
+        if (!LOCK_TRANSACTIONAL && random_below(&random, 32) == 0)
+            host_yield();
+        LOCK_RELEASE(&lock, &context);
+        work(random_below(&random, 64));
+    }
+}
+
+/* Every thread comes to its end, and none's changes are lost. */
+static void run_stress(unsigned threads, unsigned turns)
+{
+    uint64_t counts[TM_STATISTICS_COUNT];
+
+    if (threads > host_threads_max())
+        return;
+    tm_statistics_reset();
+    stress.sections = validate_sections / threads + 1;
+    stress.turns = turns;
+    host_run(threads, stress_body);
+    guarded_expect(&guarded, stress.sections * threads);
+    tm_statistics_read(counts);
+    if (TM_STATISTICS && !LOCK_TRANSACTIONAL)
+        expect(counts[TM_STATISTIC_ACQUISITIONS] == stress.sections * threads, "an acquisition was not counted");
+}
+
+static void test_exclusion(void)
+{
+    run_stress(1, 0);
+    for (unsigned threads = 2; threads <= 8; threads *= 2) {
+        run_stress(threads, 0);
+        run_stress(threads, 300);
+    }
+    run_stress(3, 20);
+}
+
+/* With 16 threads to a processor, so that holders, waiters and those that hand over are stopped anywhere. */
+static void test_oversubscription(void)
+{
+    unsigned threads = 16 * host_processors();
+
+    if (threads > HOST_THREADS_MAX)
+        threads = HOST_THREADS_MAX;
+    run_stress(threads, 0);
+    run_stress(threads, 300);
+}
+
+#if defined(LOCK_TRY_ACQUIRE) && !LOCK_TRANSACTIONAL
+static void try_body(unsigned thread)
+{
+    LOCK_CONTEXT context;
+
+    (void)context;
+    if (thread == 0) {
+        expect(LOCK_TRY_ACQUIRE(&lock, &context), "a try did not take the free lock");
+        step_to(1);
+        step_wait(2);
+        LOCK_RELEASE(&lock, &context);
+        step_to(3);
+        step_wait(4);
+        expect(!LOCK_TRY_ACQUIRE(&lock, &context), "a try took a held lock");
+        step_to(5);
+    } else {
+        step_wait(1);
+        for (unsigned i = 0; i < 100; i++)
+            expect(!LOCK_TRY_ACQUIRE(&lock, &context), "a try took a held lock");
+        step_to(2);
+        step_wait(3);
+        expect(LOCK_TRY_ACQUIRE(&lock, &context), "a try did not take a released lock");
+        step_to(4);
+        step_wait(5);
+        LOCK_RELEASE(&lock, &context);
+    }
+}
+
+static void test_try(void)
+{
+    step_to(0);
+    host_run(2, try_body);
+}
+#endif
+
+#ifdef LOCK_WAITERS
+/* Waits until one more waits for the lock than when it had this value, and returns the new one. */
+static uint64_t waiter_wait(LOCK_TYPE *awaited, uint64_t waiters)
+{
+    unsigned turns = 0;
+
+    while ((uint64_t)LOCK_WAITERS(awaited) == waiters)
+        tm_port_wait(&turns);
+    return LOCK_WAITERS(awaited);
+}
+#endif
+
+#if LOCK_FAIR
+static unsigned order_next;
+
+static void order_body(unsigned thread)
+{
+    LOCK_CONTEXT context;
+
+    (void)context;
+    if (thread == 0) {
+        uint64_t waiters;
+
+        LOCK_ACQUIRE(&lock, &context);
+        for (unsigned i = 1; i <= WAITERS; i++) {
+            waiters = LOCK_WAITERS(&lock);
+            step_to(i);
+            waiter_wait(&lock, waiters);
+        }
+        LOCK_RELEASE(&lock, &context);
+    } else {
+        step_wait(thread);
+        LOCK_ACQUIRE(&lock, &context);
+        expect(++order_next == thread, "who came later was served first");
+        LOCK_RELEASE(&lock, &context);
+    }
+}
+
+static void test_order(void)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        order_next = 0;
+        step_to(0);
+        host_run(WAITERS + 1, order_body);
+    }
+}
+#endif
+
+/* A lock for each depth of interrupt handlers, because who was interrupted may hold, or wait for, its own. */
+static struct {
+    LOCK_TYPE lock TM_ALIGNED_TO_LINE;
+    struct guarded guarded;
+    uint64_t sections;
+} levels[LEVELS] = {[0 ... LEVELS - 1] = {.lock = LOCK_INITIALIZER}};
+
+static void level_section(unsigned depth, unsigned turns)
+{
+    LOCK_CONTEXT context;
+
+    (void)context;
+    LOCK_ACQUIRE(&levels[depth].lock, &context);
+    guarded_add(&levels[depth].guarded, turns);
+    levels[depth].sections++;
+    LOCK_RELEASE(&levels[depth].lock, &context);
+}
+
+static unsigned interrupts_handled;
+
+static void interrupts_handler(unsigned depth)
+{
+    if (depth < LEVELS)
+        level_section(depth, 200);
+    __atomic_fetch_add(&interrupts_handled, 1, __ATOMIC_RELAXED);
+}
+
+static void interrupts_body(unsigned thread)
+{
+    (void)thread;
+    host_interrupts_begin(interrupts_handler, 300);
+    while (__atomic_load_n(&interrupts_handled, __ATOMIC_RELAXED) < validate_sections / 10)
+        level_section(0, 200);
+    host_interrupts_end();
+}
+
+/* Interrupt handlers that take locks, in threads that hold or await others. */
+static void test_interrupts(void)
+{
+    unsigned threads = host_threads_max() < 4 ? host_threads_max() : 4;
+
+    if (!host_interrupt_levels())
+        return;
+    interrupts_handled = 0;
+    host_run(threads, interrupts_body);
+    for (unsigned i = 0; i < LEVELS; i++) {
+        guarded_expect(&levels[i].guarded, levels[i].sections);
+        levels[i].sections = 0;
+    }
+}
+
+#if defined(LOCK_WAITERS) && !LOCK_TRANSACTIONAL
+/* Depths whose lock the interrupted thread may ask for, and how many of its handlers are about to. */
+static unsigned depths_allowed, depths_entered;
+
+static void nested_section(unsigned depth)
+{
+    if (depth == __atomic_load_n(&depths_entered, __ATOMIC_RELAXED) &&
+        depth < __atomic_load_n(&depths_allowed, __ATOMIC_ACQUIRE)) {
+        __atomic_store_n(&depths_entered, depth + 1, __ATOMIC_RELEASE);
+        level_section(depth, 0);
+    }
+}
+
+static void nesting_holder(void)
+{
+    LOCK_CONTEXT contexts[LEVELS];
+    uint64_t waiters;
+
+    (void)contexts;
+    for (unsigned depth = 0; depth < LEVELS; depth++) {
+        LOCK_ACQUIRE(&levels[depth].lock, &contexts[depth]);
+        waiters = LOCK_WAITERS(&levels[depth].lock);
+        step_to(depth + 1);
+        waiters = waiter_wait(&levels[depth].lock, waiters);
+        __atomic_store_n(&depths_allowed, depth + 1, __ATOMIC_RELEASE);
+        /* The last level has no node to wait in where the lock wants one, and is not seen to wait. */
+        if (depth < LEVELS - 1) {
+            waiter_wait(&levels[depth].lock, waiters);
+        } else {
+            unsigned turns = 0;
+
+            while (__atomic_load_n(&depths_entered, __ATOMIC_ACQUIRE) < LEVELS)
+                tm_port_wait(&turns);
+        }
+    }
+    for (unsigned depth = LEVELS; depth-- > 0;)
+        LOCK_RELEASE(&levels[depth].lock, &contexts[depth]);
+}
+
+static void nesting_body(unsigned thread)
+{
+    if (thread == 0) {
+        nesting_holder();
+    } else if (thread <= LEVELS) {
+        /* Waits in front of the interrupted thread: the first to wait needs no node in some locks. */
+        step_wait(thread);
+        level_section(thread - 1, 0);
+    } else {
+        unsigned turns = 0;
+
+        while (!__atomic_load_n(&depths_allowed, __ATOMIC_ACQUIRE))
+            tm_port_wait(&turns);
+        host_interrupts_begin(nested_section, 500);
+        nested_section(0);
+        host_interrupts_end();
+    }
+}
+
+/* A thread waits for a lock, and is interrupted by handlers that wait for others, as deep as the host can. */
+static void test_nesting(void)
+{
+    if (host_interrupt_levels() < LEVELS - 1 || host_threads_max() < LEVELS + 2)
+        return;
+    step_to(0);
+    depths_allowed = depths_entered = 0;
+    host_run(LEVELS + 2, nesting_body);
+    for (unsigned i = 0; i < LEVELS; i++) {
+        expect(levels[i].sections == 2, "a nested wait did not end");
+        guarded_expect(&levels[i].guarded, 2);
+        levels[i].sections = 0;
+    }
+}
+#endif
+
+#ifdef LOCK_READ_ACQUIRE
+#include "validate_readers.h"
+#endif
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} tests[] = {
+    {"exclusion", test_exclusion},
+#if defined(LOCK_TRY_ACQUIRE) && !LOCK_TRANSACTIONAL
+    {"try", test_try},
+#endif
+#if LOCK_FAIR
+    {"order", test_order},
+#endif
+#ifdef LOCK_READ_ACQUIRE
+    {"readers", test_readers},
+    {"sharing", test_sharing},
+#endif
+    {"interrupts", test_interrupts},
+#if defined(LOCK_WAITERS) && !LOCK_TRANSACTIONAL
+    {"nesting", test_nesting},
+#endif
+    {"oversubscription", test_oversubscription},
+};
+
+static void run(void)
+{
+    LOCK_SETUP();
+    for (unsigned i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+        test_name = tests[i].name;
+        if (!validate_wants("tests", test_name))
+            continue;
+        tests[i].run();
+        validate_report(lock_name, test_name, NULL);
+    }
+}
+
+const struct validation JOINED(validation_, LOCK_NAME) = {lock_name, run};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Validates locks. Words: locks=a,b (all), tests=a,b (all), sections=N (40000), seed=N (1).
+ *
+ * LOCKS is X(name) for each lock, from the makefile.
+ */
+#include "validate.h"
+
+#include "../host.h"
+#include "../output.h"
+
+/* Far more than any test takes, with other programs at work as well. */
+#define TEST_SECONDS_MAX 60
+
+#define X(name) extern const struct validation validation_##name;
+LOCKS
+#undef X
+
+static const struct validation *const validations[] = {
+#define X(name) &validation_##name,
+    LOCKS
+#undef X
+};
+
+uint64_t validate_sections;
+uint64_t validate_seed;
+
+bool validate_wants(const char *key, const char *word)
+{
+    const char *list = host_text(key, "");
+
+    if (!*list)
+        return true;
+    while (*list) {
+        const char *w = word;
+
+        while (*w && *list == *w)
+            list++, w++;
+        if (!*w && (!*list || *list == ','))
+            return true;
+        while (*list && *list++ != ',')
+            ;
+    }
+    return false;
+}
+
+void validate_report(const char *lock, const char *test, const char *failure)
+{
+    struct output output = OUTPUT_INITIALIZER;
+
+    output_member_text(&output, "validate", "lock");
+    output_member_text(&output, "lock", lock);
+    output_member_text(&output, "test", test);
+    output_member_text(&output, "result", failure ? "failed" : "passed");
+    if (failure)
+        output_member_text(&output, "failure", failure);
+    output_object_end(&output);
+    if (failure)
+        host_exit(1);
+    host_watchdog(TEST_SECONDS_MAX);
+}
+
+int check_main(void)
+{
+    validate_sections = host_number("sections", 40000);
+    validate_seed = host_number("seed", 1);
+    host_watchdog(TEST_SECONDS_MAX);
+    for (unsigned i = 0; i < sizeof(validations) / sizeof(validations[0]); i++)
+        if (validate_wants("locks", validations[i]->name))
+            validations[i]->run();
+    return 0;
+}
