@@ -42,7 +42,7 @@ DEFINE_STORE_LOCAL(16)
 DEFINE_STORE_LOCAL(32)
 DEFINE_STORE_LOCAL(64)
 
-static __attribute__((noinline)) bool try_acquire(uint64_t *lock)
+static __attribute__((__noinline__)) bool try_acquire(uint64_t *lock)
 {
     /* 0 -> 1. The commit waits for transactions that have read the 0. */
     if (tm_start(0) != TM_STARTED)
@@ -57,6 +57,7 @@ static __attribute__((noinline)) bool try_acquire(uint64_t *lock)
 void tm_lock(uint64_t *lock)
 {
     unsigned turns = 0;
+    tm_port_transaction_enter();
     do {
         while (__atomic_load_n(lock, __ATOMIC_RELAXED))
             tm_port_wait(&turns);
@@ -67,6 +68,7 @@ void tm_unlock(uint64_t *lock)
 {
     /* 1 -> 0. No transaction has gone on from a 1, so none need hear of it. */
     __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+    tm_port_transaction_leave();
 }
 
 void tm_weak_lock(uint64_t *lock)

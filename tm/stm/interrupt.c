@@ -29,7 +29,7 @@ void tm_overtake(struct tm_transaction *interrupted)
         return;
     }
     tm_algorithm_rollback(interrupted);
-    __atomic_store_n(&interrupted->snapshot, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&interrupted->horizon, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&interrupted->overtaken, TM_OVERTAKEN_ROLLED_BACK, __ATOMIC_RELEASE);
 }
 
@@ -71,7 +71,9 @@ void tm_interrupt_enter(struct tm_transaction *level, uintptr_t *program_counter
     (void)program_counter;
 #endif
     struct tm_transaction *interrupted = tm_port_transaction();
-    interrupted->stack_floor = stack_pointer;
+    if (interrupted->depth)
+        interrupted->rollback_dead =
+            (struct tm_stack_range){stack_pointer, tm_checkpoint_stack(&interrupted->checkpoint)};
     level->interrupted = interrupted;
     tm_port_transaction_set(level);
 }

@@ -42,7 +42,7 @@ uint32_t tm_itm_begin(uint32_t properties, const struct tm_checkpoint *checkpoin
 
 void _ITM_commitTransaction(void)
 {
-    if (TM_UNLIKELY(tm_commit() != TM_COMMITTED))
+    if (TM_UNLIKELY(tm_commit_from(TM_CALLERS_STACK()) != TM_COMMITTED))
         tm_port_fatal("_ITM_commitTransaction: no transaction is open");
 }
 
@@ -74,7 +74,7 @@ void _ITM_changeTransactionMode(uint32_t mode)
 {
     if (mode != ITM_MODE_SERIAL_IRREVOCABLE)
         tm_port_fatal("_ITM_changeTransactionMode: unknown mode");
-    tm_become_irrevocable();
+    tm_become_irrevocable_from(TM_CALLERS_STACK());
 }
 
 uint32_t _ITM_inTransaction(void)

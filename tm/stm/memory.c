@@ -81,12 +81,13 @@ struct tm_transaction *tm_transaction_create(bool is_interrupt_level)
 {
     struct tm_transaction *transaction = tm_context_reuse(is_interrupt_level);
     if (!transaction) {
-        /* Aligned by hand: the host's allocator need not know of cache lines. Contexts are never given back. */
+        /* Aligned by hand: the host's allocator need not know of cache lines. */
         char *memory = tm_port_allocate(sizeof *transaction + TM_CACHE_LINE_SIZE, 0);
         if (!memory)
             return NULL;
-        memory += -(uintptr_t)memory & (TM_CACHE_LINE_SIZE - 1);
-        transaction = __builtin_memset(memory, 0, sizeof *transaction);
+        transaction = (void *)(memory + (-(uintptr_t)memory & (TM_CACHE_LINE_SIZE - 1)));
+        __builtin_memset(transaction, 0, sizeof *transaction);
+        transaction->memory = memory;
         transaction->is_interrupt_level = is_interrupt_level;
         transaction->in_use = true;
         if (!tm_context_register(transaction)) {
@@ -114,17 +115,29 @@ void tm_transaction_add_level(struct tm_transaction *transaction, struct tm_tran
     transaction->unusual = true;
 }
 
-bool tm_transaction_destroy(struct tm_transaction *transaction)
+bool tm_transaction_destroy(struct tm_transaction *transaction, uintptr_t stack_end)
 {
     bool was_closed = transaction->depth == 0;
-    if (!was_closed)
-        tm_rollback(transaction);
+    if (!was_closed) {
+        tm_rollback(transaction, (struct tm_stack_range){(uintptr_t)__builtin_frame_address(0), stack_end});
+        tm_port_transaction_leave();
+    }
     tm_wait_for_readers(transaction);
-    tm_memory_give_back(transaction);
+    if (transaction->is_interrupt_level)
+        tm_level_drain(transaction);
+    else
+        tm_memory_give_back(transaction);
     transaction->levels = NULL;
     tm_sets_free(transaction);
     tm_context_unuse(transaction, true);
     return was_closed;
+}
+
+void tm_contexts_free(void)
+{
+    for (uint32_t number = 0; number < tm_shared.contexts_end; number++)
+        tm_port_free(tm_contexts[number]->memory);
+    tm_shared.contexts_end = 0;
 }
 
 void *tm_alloc(size_t size_bytes, unsigned flags)
@@ -155,16 +168,18 @@ void tm_free(void *memory)
     transaction->freed.next += sizeof *entry;
 }
 
-/* What handlers of this thread or processor have freed since. They may add to it while this runs. */
-static void drain_level(struct tm_transaction *transaction, struct tm_transaction *level)
+void tm_level_drain(struct tm_transaction *level)
 {
     char *end = __atomic_load_n(&level->freed.next, __ATOMIC_RELAXED);
-    tm_wait_for_readers(transaction);
+    if (end == level->freed.begin)
+        return;
+    tm_wait_for_readers(NULL);
     for (; level->freed_drained != end; level->freed_drained += sizeof(void *))
         tm_port_free(*(void **)(void *)level->freed_drained);
+    /* Handlers may have added to it since. */
     char *expected = end;
-    if (end != level->freed.begin && __atomic_compare_exchange_n(&level->freed.next, &expected, level->freed.begin, false,
-                                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(&level->freed.next, &expected, level->freed.begin, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
         level->freed_drained = level->freed.begin;
 }
 
@@ -175,8 +190,7 @@ void tm_memory_give_back(struct tm_transaction *transaction)
         tm_port_free(*entry);
     transaction->freed.next = transaction->freed.begin;
     for (struct tm_transaction *level = transaction->levels; level; level = level->levels)
-        if (level->freed.next != level->freed.begin)
-            drain_level(transaction, level);
+        tm_level_drain(level);
 }
 
 void tm_memory_rollback(struct tm_transaction *transaction, size_t allocated_bytes, size_t freed_bytes)

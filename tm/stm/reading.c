@@ -61,13 +61,11 @@ static void check_not_doomed(struct tm_transaction *transaction)
 
 bool tm_validate(const struct tm_transaction *transaction)
 {
-    uint64_t latest = transaction->snapshot;
-    if (latest == 0)
-        latest = transaction->first_version;
+    uint64_t horizon = transaction->horizon ? transaction->horizon : transaction->first_version + 1;
     TM_LOG_EACH(tm_orec *, read, &transaction->reads)
     {
         uint64_t word = __atomic_load_n(*read, __ATOMIC_ACQUIRE);
-        if (TM_UNLIKELY(word > latest) && word != transaction->owned_word)
+        if (TM_UNLIKELY(word >= horizon) && word != transaction->owned_word)
             return false;
     }
     return true;
@@ -76,13 +74,13 @@ bool tm_validate(const struct tm_transaction *transaction)
 void tm_extend(struct tm_transaction *transaction, uint64_t version)
 {
     check_not_doomed(transaction);
-    if (transaction->read_only && transaction->snapshot)
+    if (transaction->read_only && transaction->horizon)
         tm_restart(transaction, TM_CAUSE_READ_ONLY);
     tm_become_visible(transaction);
     /* The first read was of a time of its own, which has to be within the snapshot. */
-    if (transaction->snapshot == 0 && has_read(transaction) && version < transaction->first_version)
+    if (transaction->horizon == 0 && has_read(transaction) && version < transaction->first_version)
         version = transaction->first_version;
-    /* 0 | c -> 0 | version: no snapshot is later than the clock, and the read that needs this one will have it. */
+    /* c -> version: no snapshot is later than the clock, and the read that needs this one will have it. */
     uint64_t clock = __atomic_load_n(&tm_shared.clock, __ATOMIC_ACQUIRE);
     while (clock < version &&
            !__atomic_compare_exchange_n(&tm_shared.clock, &clock, version, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
@@ -90,9 +88,12 @@ void tm_extend(struct tm_transaction *transaction, uint64_t version)
     /* The clock before the records: what changes a record after this look at it has a later version than this snapshot. */
     if (!tm_validate(transaction))
         tm_restart(transaction, TM_CAUSE_INVALID);
-    __atomic_store_n(&transaction->snapshot, clock < version ? version : clock, __ATOMIC_RELAXED);
-    /* Who dooms a transaction sets its snapshot to 0 after this word: a 0 that was lost above is found here. */
-    __atomic_thread_fence(__ATOMIC_ACQ_REL);
+    __atomic_store_n(&transaction->horizon, (clock < version ? version : clock) + 1, __ATOMIC_RELAXED);
+    /*
+     * A handler on this processor that has set the horizon to 0 meanwhile is found here. Of an obstinate transaction elsewhere the 0 may be
+     * lost: then this one is doomed only when it next owns a record, or commits.
+     */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     check_not_doomed(transaction);
 }
 
@@ -109,10 +110,13 @@ void tm_meet_owner(struct tm_transaction *transaction, uint64_t word, unsigned *
         tm_restart(transaction, TM_CAUSE_LOCKED);
     } else {
         __atomic_store_n(&owner->doomed, 1, __ATOMIC_RELEASE);
-        __atomic_store_n(&owner->snapshot, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&owner->horizon, 0, __ATOMIC_RELEASE);
         tm_overtake_asked(transaction);
     }
     check_not_doomed(transaction);
+    /* Whoever wants to run alone may own the record, and waits until this transaction has ended. */
+    if (__atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
+        tm_restart(transaction, TM_CAUSE_SERIAL);
     tm_port_wait(turns);
 }
 
@@ -123,22 +127,23 @@ uint64_t tm_load_slow(struct tm_transaction *transaction, const void *address, u
     for (;;) {
         check_not_doomed(transaction);
         uint64_t word = __atomic_load_n(orec, __ATOMIC_ACQUIRE);
-        if (word == transaction->owned_word)
-            return tm_load_sized(address, size_bytes);
-        if (word & TM_OREC_OWNED) {
+        bool is_own = word == transaction->owned_word;
+        if ((word & TM_OREC_OWNED) && !is_own) {
             tm_meet_owner(transaction, word, &turns);
             continue;
         }
-        if (transaction->mode != TM_MODE_OPTIMISTIC) {
+        if (transaction->mode != TM_MODE_OPTIMISTIC && !is_own) {
             tm_own(transaction, orec, word);
             continue;
         }
         uint64_t value = tm_load_sized(address, size_bytes);
         if (__atomic_load_n(orec, __ATOMIC_ACQUIRE) != word)
             continue;
+        if (is_own)
+            return value;
         if (tm_read_first(transaction, orec, word))
             return value;
-        if (word > transaction->snapshot || !transaction->snapshot) {
+        if (word >= transaction->horizon) {
             tm_extend(transaction, word);
             continue;
         }
@@ -160,14 +165,14 @@ void tm_own(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
             continue;
         }
         /* Owned, it will not be looked at again: if it was read, then as it is now. */
-        if (has_read(transaction) && (transaction->snapshot == 0 || word > transaction->snapshot)) {
-            bool is_first_read = transaction->snapshot == 0 && first_read(transaction) == orec;
+        if (has_read(transaction) && word >= transaction->horizon) {
+            bool is_first_read = transaction->horizon == 0 && first_read(transaction) == orec;
             if (is_first_read && word != transaction->first_version)
                 tm_restart(transaction, TM_CAUSE_INVALID);
             if (!is_first_read) {
                 tm_extend(transaction, word);
                 word = __atomic_load_n(orec, __ATOMIC_ACQUIRE);
-                if (word > transaction->snapshot)
+                if (word >= transaction->horizon)
                     continue;
             }
         }
@@ -230,18 +235,11 @@ void tm_disown_committed(struct tm_transaction *transaction)
     }
 }
 
-void tm_undo(struct tm_transaction *transaction, struct tm_log *log, size_t mark_bytes, uintptr_t floor,
-             const uint32_t *stop)
+void tm_undo(struct tm_log *log, size_t mark_bytes, struct tm_stack_range dead, const uint32_t *stop)
 {
-    uintptr_t ceiling = tm_checkpoint_stack(&transaction->checkpoint);
-    for (struct tm_undo *undo = (struct tm_undo *)(void *)log->next; (char *)undo-- != log->begin + mark_bytes;) {
-        /* Frames of functions that the transaction called: gone by now, and perhaps this function's own. */
-        uintptr_t address = (uintptr_t)undo->address;
-        if (address >= floor && address < ceiling)
-            continue;
-        if (!tm_store_sized(stop, undo->address, undo->value, undo->size_bytes))
+    for (struct tm_undo *undo = (struct tm_undo *)(void *)log->next; (char *)undo-- != log->begin + mark_bytes;)
+        if (!tm_is_in(dead, undo->address) && !tm_store_sized(stop, undo->address, undo->value, undo->size_bytes))
             break;
-    }
     /* Not before all is done: a handler that comes in between does it once more. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     log->next = log->begin + mark_bytes;

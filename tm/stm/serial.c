@@ -142,7 +142,7 @@ void tm_serial_begin(struct tm_transaction *transaction)
     wait_until_alone(transaction);
 }
 
-bool tm_serial_try_upgrade(struct tm_transaction *transaction)
+bool tm_serial_try_upgrade(struct tm_transaction *transaction, struct tm_stack_range dead)
 {
     uint64_t serial = transaction->serial_begin;
     transaction->interrupts = tm_port_interrupts_disable();
@@ -153,13 +153,15 @@ bool tm_serial_try_upgrade(struct tm_transaction *transaction)
     }
     TM_FENCE_AFTER_LOCKED();
     wait_until_alone(transaction);
-    bool is_valid = tm_algorithm_become_direct(transaction);
-    uint64_t activity = transaction->activity;
-    if (is_valid && (activity & 1))
-        __atomic_store_n(&transaction->activity, activity + 1, __ATOMIC_RELEASE);
-    if (!is_valid)
+    if (!tm_algorithm_become_direct(transaction, dead)) {
         tm_serial_end(transaction);
-    return is_valid;
+        return false;
+    }
+    transaction->mode = TM_MODE_SERIAL;
+    uint64_t activity = transaction->activity;
+    if (activity & 1)
+        __atomic_store_n(&transaction->activity, activity + 1, __ATOMIC_RELEASE);
+    return true;
 }
 
 void tm_serial_end(struct tm_transaction *transaction)

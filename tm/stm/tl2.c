@@ -9,6 +9,7 @@
  * - Pessimistic and obstinate transactions own what they read. Their stores are as lazy as all others.
  * - A store that meets another's record does not wait: nobody but the commit looks.
  */
+#include "itm_names.h"
 #include "transaction.h"
 
 const char tm_algorithm_name[] = "tl2";
@@ -84,7 +85,7 @@ static struct tm_written *find(const struct tm_transaction *transaction, const u
     return (struct tm_written *)(void *)transaction->written.begin + (uint32_t)slot;
 }
 
-static __attribute__((noinline)) void write_new(struct tm_transaction *transaction, uint64_t *address, uint64_t value,
+static __attribute__((__noinline__)) void write_new(struct tm_transaction *transaction, uint64_t *address, uint64_t value,
                                                 uint64_t mask)
 {
     struct tm_written *entry = tm_log_add(transaction, &transaction->written, sizeof *entry);
@@ -117,7 +118,7 @@ static void write(struct tm_transaction *transaction, uint64_t *address, uint64_
 }
 
 /* The bytes of a word that were stored, over those in memory. */
-static __attribute__((noinline)) uint64_t load_written(struct tm_transaction *transaction, const struct tm_written *entry,
+static __attribute__((__noinline__)) uint64_t load_written(struct tm_transaction *transaction, const struct tm_written *entry,
                                                        uint64_t mask)
 {
     if ((entry->mask & mask) == mask)
@@ -128,12 +129,11 @@ static __attribute__((noinline)) uint64_t load_written(struct tm_transaction *tr
 }
 
 /* False: a handler has done, or undone, the rest. */
-static bool write_back(const struct tm_transaction *transaction, const struct tm_written *entry, const uint32_t *stop)
+static bool write_back(const struct tm_written *entry, const uint32_t *stop)
 {
     if (TM_LIKELY(entry->mask == ~0ull))
         return tm_guarded_store64(stop, entry->address, entry->value);
     /* By the largest pieces that were stored: others may store to the rest of the word, plainly. */
-    (void)transaction;
     for (uint32_t byte = 0; byte < 8;) {
         uint32_t size_bytes = 4;
         while (size_bytes > 1 && ((byte & (size_bytes - 1)) ||
@@ -147,17 +147,12 @@ static bool write_back(const struct tm_transaction *transaction, const struct tm
     return true;
 }
 
-static void write_back_all(const struct tm_transaction *transaction, uintptr_t floor, const uint32_t *stop)
+static void write_back_all(const struct tm_transaction *transaction, struct tm_stack_range dead, const uint32_t *stop)
 {
-    uintptr_t ceiling = tm_checkpoint_stack(&transaction->checkpoint);
     /* In order: of two entries of a word the later one is complete. */
     TM_LOG_EACH(struct tm_written, entry, &transaction->written)
     {
-        uintptr_t address = (uintptr_t)entry->address;
-        /* Frames of functions that the transaction called. */
-        if (address >= floor && address < ceiling)
-            continue;
-        if (TM_UNLIKELY(!write_back(transaction, entry, stop)))
+        if (TM_UNLIKELY(!tm_is_in(dead, entry->address) && !write_back(entry, stop)))
             return;
     }
 }
@@ -173,12 +168,12 @@ static void own_all(struct tm_transaction *transaction)
     }
 }
 
-bool tm_algorithm_commit(struct tm_transaction *transaction)
+bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_stack)
 {
     bool changed = transaction->written.next != transaction->written.begin;
     own_all(transaction);
     if (transaction->owned.next == transaction->owned.begin) {
-        if (!transaction->snapshot &&
+        if (!transaction->horizon &&
             __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
             tm_restart(transaction, TM_CAUSE_SERIAL);
         return false;
@@ -188,7 +183,7 @@ bool tm_algorithm_commit(struct tm_transaction *transaction)
     transaction->commit_version = changed ? tm_next_version(transaction) : 0;
     if (!tm_validate(transaction))
         tm_restart(transaction, TM_CAUSE_INVALID);
-    transaction->stack_floor = (uintptr_t)__builtin_frame_address(0);
+    transaction->commit_dead = (struct tm_stack_range){(uintptr_t)__builtin_frame_address(0), callers_stack};
     if (__atomic_load_n(&transaction->doomed, __ATOMIC_RELAXED) ||
         !tm_guarded_store32(&transaction->overtaken, &transaction->phase, TM_PHASE_DECIDED))
         tm_restart(transaction, TM_CAUSE_DOOMED);
@@ -196,7 +191,7 @@ bool tm_algorithm_commit(struct tm_transaction *transaction)
         tm_disown(transaction, 0);
         return false;
     }
-    write_back_all(transaction, transaction->stack_floor, &transaction->overtaken);
+    write_back_all(transaction, transaction->commit_dead, &transaction->overtaken);
     tm_disown_committed(transaction);
     transaction->written.next = transaction->written.begin;
     forget_index(transaction);
@@ -206,7 +201,7 @@ bool tm_algorithm_commit(struct tm_transaction *transaction)
 void tm_algorithm_finish(struct tm_transaction *interrupted)
 {
     if (interrupted->commit_version)
-        write_back_all(interrupted, interrupted->stack_floor, &tm_never);
+        write_back_all(interrupted, interrupted->commit_dead, &tm_never);
     tm_disown(interrupted, interrupted->commit_version);
 }
 
@@ -223,8 +218,10 @@ void tm_algorithm_end_attempt(struct tm_transaction *transaction)
     forget_index(transaction);
 }
 
-void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested)
+void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested,
+                                  struct tm_stack_range dead)
 {
+    (void)dead;
     transaction->written.next = transaction->written.begin + nested->written_bytes;
     /* Entries that covered earlier ones are gone: a new index. */
     forget_index(transaction);
@@ -236,26 +233,18 @@ void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const stru
     }
 }
 
-bool tm_algorithm_become_direct(struct tm_transaction *transaction)
+bool tm_algorithm_become_direct(struct tm_transaction *transaction, struct tm_stack_range dead)
 {
     if (transaction->overtaken || !tm_validate(transaction))
         return false;
     /* Alone, so no record need be owned. */
-    write_back_all(transaction, (uintptr_t)__builtin_frame_address(0), &tm_never);
+    write_back_all(transaction, dead, &tm_never);
     tm_disown(transaction, 0);
     transaction->written.next = transaction->written.begin;
     forget_index(transaction);
     transaction->owned.next = transaction->owned.begin;
     transaction->reads.next = transaction->reads.begin;
     return true;
-}
-
-static __attribute__((noinline)) void store_direct(struct tm_transaction *transaction, void *address, uint64_t value,
-                                                   uint32_t size_bytes)
-{
-    if (transaction->direct_undo)
-        tm_remember(transaction, &transaction->undo, address, tm_load_sized(address, size_bytes), size_bytes);
-    tm_store_sized(&tm_never, address, value, size_bytes);
 }
 
 #define WORD_OF(address) ((uint64_t *)((uintptr_t)(address) & ~7ul))
@@ -287,7 +276,7 @@ static __attribute__((noinline)) void store_direct(struct tm_transaction *transa
             return; \
         } \
         if (transaction->direct) { \
-            store_direct(transaction, address, value, bits / 8); \
+            tm_store_direct##bits(transaction, address, value); \
             return; \
         } \
         write(transaction, WORD_OF(address), (uint64_t)value << SHIFT_OF(address), ONES(bits) << SHIFT_OF(address)); \
@@ -297,3 +286,5 @@ DEFINE_ACCESS(8)
 DEFINE_ACCESS(16)
 DEFINE_ACCESS(32)
 DEFINE_ACCESS(64)
+
+TM_ITM_NAMES(tm_load)

@@ -33,12 +33,12 @@ static enum tm_mode mode_with_others(const struct tm_transaction *transaction)
 }
 
 /* An attempt of a transaction that is not an ordinary first one. All sets are empty: whoever ended the last attempt has seen to it. */
-static __attribute__((noinline)) void begin_attempt(struct tm_transaction *transaction)
+static __attribute__((__noinline__)) void begin_attempt(struct tm_transaction *transaction)
 {
     transaction->unusual = true;
     transaction->read_only = transaction->flags & TM_READ_ONLY;
     transaction->read_step_bytes = transaction->read_only ? 0 : sizeof(tm_orec *);
-    transaction->overtaken = TM_OVERTAKEN_NOT;
+    __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
     transaction->depth = 1;
     if ((transaction->flags & TM_SERIAL) || (transaction->alone && !transaction->is_interrupt_level)) {
         begin_alone(transaction);
@@ -52,9 +52,9 @@ static __attribute__((noinline)) void begin_attempt(struct tm_transaction *trans
     }
 }
 
-static uint32_t answer(const struct tm_transaction *transaction)
+static uint32_t answer(const struct tm_transaction *transaction, const struct tm_answers *answers)
 {
-    return transaction->direct && !transaction->direct_undo ? transaction->answers->direct : transaction->answers->started;
+    return transaction->direct && !transaction->direct_undo ? answers->direct : answers->started;
 }
 
 /* Word by word, as it was stored: a wider load would have to wait for those stores to leave the processor. */
@@ -70,16 +70,22 @@ static size_t log_bytes(const struct tm_log *log)
     return (size_t)(log->next - log->begin);
 }
 
-static uint32_t begin_nested(struct tm_transaction *transaction, bool cancellable, const struct tm_checkpoint *checkpoint,
-                             const struct tm_answers *answers)
+static uint32_t begin_nested(struct tm_transaction *transaction, uint32_t flags, bool cancellable,
+                             const struct tm_checkpoint *checkpoint, const struct tm_answers *answers)
 {
     if (transaction->depth == TM_DEPTH_MAX)
         return answers->too_deep;
+    if (flags & TM_SERIAL)
+        tm_become_irrevocable();
+    transaction->unusual = true;
     struct tm_nested *nested = tm_log_add(transaction, &transaction->nested, sizeof *nested);
-    nested->closed = cancellable && transaction->cancellable;
+    nested->closed = cancellable;
     if (nested->closed) {
         copy_checkpoint(&nested->checkpoint, checkpoint);
         nested->answers = answers;
+        /* Within one that cannot be cancelled, this one can. */
+        nested->began_undo = transaction->direct && !transaction->direct_undo;
+        transaction->direct_undo |= nested->began_undo;
         nested->undo_bytes = log_bytes(&transaction->undo);
         nested->written_bytes = log_bytes(&transaction->written);
         nested->local_bytes = log_bytes(&transaction->local);
@@ -90,29 +96,33 @@ static uint32_t begin_nested(struct tm_transaction *transaction, bool cancellabl
         nested->outer_written_bytes = transaction->written_closed_bytes;
         transaction->written_closed_bytes = nested->written_bytes;
     }
-    transaction->unusual = true;
     transaction->nested.next += sizeof *nested;
     transaction->depth++;
-    return answer(transaction);
+    return answer(transaction, answers);
 }
 
 /* The innermost transaction is over, but for the outermost. */
 static struct tm_nested *end_nested(struct tm_transaction *transaction)
 {
     struct tm_nested *nested = (struct tm_nested *)(void *)transaction->nested.next - 1;
-    if (nested->closed)
+    if (nested->closed) {
         transaction->written_closed_bytes = nested->outer_written_bytes;
+        if (nested->began_undo) {
+            transaction->direct_undo = false;
+            transaction->local.next = transaction->local.begin + nested->local_bytes;
+        }
+    }
     transaction->nested.next = (char *)nested;
     transaction->depth--;
     return nested;
 }
 
-static __attribute__((noinline)) uint32_t begin_unusual(struct tm_transaction *transaction, uint32_t flags,
+static __attribute__((__noinline__)) uint32_t begin_unusual(struct tm_transaction *transaction, uint32_t flags,
                                                         bool cancellable, const struct tm_checkpoint *checkpoint,
                                                         const struct tm_answers *answers)
 {
     if (transaction->depth)
-        return begin_nested(transaction, cancellable, checkpoint, answers);
+        return begin_nested(transaction, flags, cancellable, checkpoint, answers);
     if (transaction == &tm_outside) {
         transaction = tm_port_transaction_make();
         if (!transaction)
@@ -124,9 +134,11 @@ static __attribute__((noinline)) uint32_t begin_unusual(struct tm_transaction *t
     transaction->cancellable = cancellable;
     transaction->flags = transaction->is_interrupt_level ? flags | TM_OBSTINATE : flags;
     transaction->freed_begin_bytes = log_bytes(&transaction->freed);
-    __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
+    if (transaction->flags & TM_OBSTINATE)
+        transaction->obstinacy = __atomic_add_fetch(&tm_shared.obstinate_count, 1, __ATOMIC_RELAXED);
+    tm_port_transaction_enter();
     begin_attempt(transaction);
-    return answer(transaction);
+    return answer(transaction, answers);
 }
 
 uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *checkpoint, const struct tm_answers *answers)
@@ -139,6 +151,7 @@ uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *
     transaction->answers = answers;
     transaction->cancellable = cancellable;
     transaction->flags = flags;
+    tm_port_transaction_enter();
     transaction->depth = 1;
     if (tm_solo_begin(transaction)) {
         transaction->mode = TM_MODE_SOLO;
@@ -161,7 +174,7 @@ TM_INLINE void end_attempt(struct tm_transaction *transaction)
     if (activity & 1)
         __atomic_store_n(&transaction->activity, activity + 1, __ATOMIC_RELEASE);
     transaction->phase = TM_PHASE_RUNNING;
-    transaction->snapshot = 0;
+    transaction->horizon = 0;
     transaction->depth = 0;
     transaction->direct = true;
     transaction->direct_undo = false;
@@ -197,7 +210,7 @@ static void run_actions(struct tm_log *actions, size_t mark_bytes, bool backward
 }
 
 /* A transaction that has nested, freed, restarted or run alone, or that said more than TM_NOT_PRIVATIZING; and no transaction. */
-static __attribute__((noinline)) int commit_unusual(struct tm_transaction *transaction)
+static __attribute__((__noinline__)) int commit_unusual(struct tm_transaction *transaction, uintptr_t callers_stack)
 {
     if (transaction->depth != 1) {
         if (transaction->depth == 0)
@@ -207,7 +220,7 @@ static __attribute__((noinline)) int commit_unusual(struct tm_transaction *trans
     }
     bool changed = false;
     if (!transaction->direct) {
-        changed = tm_algorithm_commit(transaction);
+        changed = tm_algorithm_commit(transaction, callers_stack);
         transaction->counts.read_only_commits += !changed;
     } else if (transaction->mode == TM_MODE_SERIAL) {
         changed = true;
@@ -231,47 +244,54 @@ static __attribute__((noinline)) int commit_unusual(struct tm_transaction *trans
             tm_memory_give_back(transaction);
         transaction->unusual = transaction->levels;
     }
+    tm_port_transaction_leave();
     run_actions(&transaction->commit_actions, 0, false);
     return TM_COMMITTED;
 }
 
 int tm_commit(void)
 {
+    return tm_commit_from(TM_CALLERS_STACK());
+}
+
+int tm_commit_from(uintptr_t callers_stack)
+{
     struct tm_transaction *transaction = tm_port_transaction();
     if (TM_UNLIKELY(transaction->unusual | (transaction->depth != 1)))
-        return commit_unusual(transaction);
+        return commit_unusual(transaction, callers_stack);
     transaction->counts.commits++;
     if (transaction->direct) {
         tm_solo_end(transaction);
         transaction->depth = 0;
         transaction->direct_undo = false;
         transaction->undo.next = transaction->undo.begin;
+        tm_port_transaction_leave();
         return TM_COMMITTED;
     }
-    bool changed = tm_algorithm_commit(transaction);
+    bool changed = tm_algorithm_commit(transaction, callers_stack);
     end_attempt(transaction);
     if (!changed)
         transaction->counts.read_only_commits++;
     else if (!(transaction->flags & TM_NOT_PRIVATIZING))
         tm_wait_for_readers(transaction);
+    tm_port_transaction_leave();
     return TM_COMMITTED;
 }
 
-void tm_rollback(struct tm_transaction *transaction)
+void tm_rollback(struct tm_transaction *transaction, struct tm_stack_range dead)
 {
-    uintptr_t floor = (uintptr_t)__builtin_frame_address(0);
     if (transaction->direct) {
-        tm_undo(transaction, &transaction->undo, 0, floor, &tm_never);
+        tm_undo(&transaction->undo, 0, dead, &tm_never);
         if (transaction->mode == TM_MODE_SERIAL)
             tm_serial_end(transaction);
         else
             tm_solo_end(transaction);
     } else {
-        transaction->stack_floor = floor;
+        transaction->rollback_dead = dead;
         tm_algorithm_rollback(transaction);
     }
     tm_algorithm_end_attempt(transaction);
-    tm_undo(transaction, &transaction->local, 0, floor, &tm_never);
+    tm_undo(&transaction->local, 0, dead, &tm_never);
     end_attempt(transaction);
     end_unusual_attempt(transaction);
     tm_memory_rollback(transaction, 0, transaction->freed_begin_bytes);
@@ -279,12 +299,17 @@ void tm_rollback(struct tm_transaction *transaction)
     run_actions(&transaction->undo_actions, 0, true);
 }
 
+/* What a transaction called, down to this function. */
+#define DEAD_SINCE(checkpoint) \
+    ((struct tm_stack_range){(uintptr_t)__builtin_frame_address(0), tm_checkpoint_stack(checkpoint)})
+
 /* There will be no other attempt. */
 static void end_after_rollback(struct tm_transaction *transaction)
 {
     transaction->restarts = 0;
     transaction->alone = false;
     transaction->unusual = transaction->is_interrupt_level || transaction->levels;
+    tm_port_transaction_leave();
 }
 
 static void back_off(struct tm_transaction *transaction)
@@ -309,20 +334,25 @@ static void wait_for_lock(struct tm_transaction *transaction)
     transaction->awaited = NULL;
 }
 
+static __attribute__((noreturn)) void give_up(struct tm_transaction *transaction)
+{
+    if (!transaction->answers->exhausted)
+        tm_port_fatal("there is no memory for what a transaction has to remember");
+    end_after_rollback(transaction);
+    tm_checkpoint_resume(&transaction->checkpoint, transaction->answers->exhausted);
+}
+
 void tm_restart(struct tm_transaction *transaction, enum tm_cause cause)
 {
-    bool was_alone = transaction->direct && transaction->mode == TM_MODE_SERIAL;
-    tm_rollback(transaction);
+    tm_rollback(transaction, DEAD_SINCE(&transaction->checkpoint));
     transaction->counts.restarts[cause]++;
     transaction->restarts++;
     switch (cause) {
     case TM_CAUSE_FULL:
-        /* Without memory it runs alone, where only what can be taken back needs any. If that was so already, the caller is told. */
+        /* Without memory it runs alone, where only what can be taken back needs any. */
         if (!tm_set_grow(transaction, transaction->full)) {
-            if (was_alone || transaction->is_interrupt_level) {
-                end_after_rollback(transaction);
-                tm_checkpoint_resume(&transaction->checkpoint, transaction->answers->exhausted);
-            }
+            if (transaction->is_interrupt_level)
+                give_up(transaction);
             transaction->alone = true;
         }
         break;
@@ -348,36 +378,48 @@ void tm_restart(struct tm_transaction *transaction, enum tm_cause cause)
         back_off(transaction);
     }
     begin_attempt(transaction);
-    tm_checkpoint_resume(&transaction->checkpoint, answer(transaction));
+    tm_checkpoint_resume(&transaction->checkpoint, answer(transaction, transaction->answers));
 }
 
-void tm_restart_full(struct tm_transaction *transaction, struct tm_log *log)
+void tm_log_full(struct tm_transaction *transaction, struct tm_log *log)
 {
     transaction->full = log;
-    tm_restart(transaction, TM_CAUSE_FULL);
+    if (!transaction->direct)
+        tm_restart(transaction, TM_CAUSE_FULL);
+    /* Nobody waits for what a direct transaction owns: it owns nothing. */
+    if (tm_set_grow(transaction, log))
+        return;
+    if (!transaction->cancellable)
+        tm_port_fatal("there is no memory for what an irrevocable transaction has to remember");
+    tm_rollback(transaction, DEAD_SINCE(&transaction->checkpoint));
+    transaction->counts.restarts[TM_CAUSE_FULL]++;
+    give_up(transaction);
+}
+
+static __attribute__((noreturn)) void cancel_nested(struct tm_transaction *transaction)
+{
+    struct tm_nested *nested = end_nested(transaction);
+    if (!nested->closed)
+        tm_port_fatal("a transaction was cancelled that said it would not be");
+    struct tm_stack_range dead = DEAD_SINCE(&nested->checkpoint);
+    if (transaction->direct)
+        tm_undo(&transaction->undo, nested->undo_bytes, dead, &tm_never);
+    else
+        tm_algorithm_rollback_nested(transaction, nested, dead);
+    tm_undo(&transaction->local, nested->local_bytes, dead, &tm_never);
+    tm_memory_rollback(transaction, nested->allocated_bytes, nested->freed_bytes);
+    transaction->commit_actions.next = transaction->commit_actions.begin + nested->commit_actions_bytes;
+    run_actions(&transaction->undo_actions, nested->undo_actions_bytes, true);
+    tm_checkpoint_resume(&nested->checkpoint, nested->answers->cancelled);
 }
 
 void tm_cancel_level(struct tm_transaction *transaction, bool outermost)
 {
+    if (transaction->depth > 1 && !outermost)
+        cancel_nested(transaction);
     if (!transaction->cancellable)
         tm_port_fatal("an irrevocable transaction was cancelled");
-    if (transaction->depth > 1 && !outermost) {
-        struct tm_nested *nested = end_nested(transaction);
-        if (!nested->closed)
-            tm_port_fatal("a transaction was cancelled that said it would not be");
-        uintptr_t floor = (uintptr_t)__builtin_frame_address(0);
-        if (transaction->direct)
-            tm_undo(transaction, &transaction->undo, nested->undo_bytes, floor, &tm_never);
-        else
-            tm_algorithm_rollback_nested(transaction, nested);
-        tm_undo(transaction, &transaction->local, nested->local_bytes, floor, &tm_never);
-        tm_memory_rollback(transaction, nested->allocated_bytes, nested->freed_bytes);
-        transaction->commit_actions.next = transaction->commit_actions.begin + nested->commit_actions_bytes;
-        run_actions(&transaction->undo_actions, nested->undo_actions_bytes, true);
-        transaction->counts.cancels++;
-        tm_checkpoint_resume(&nested->checkpoint, nested->answers->cancelled);
-    }
-    tm_rollback(transaction);
+    tm_rollback(transaction, DEAD_SINCE(&transaction->checkpoint));
     end_after_rollback(transaction);
     transaction->counts.cancels++;
     tm_checkpoint_resume(&transaction->checkpoint, transaction->answers->cancelled);
@@ -388,7 +430,7 @@ void tm_abort(void)
     struct tm_transaction *transaction = tm_port_transaction();
     if (transaction->depth == 0)
         return;
-    if (transaction->direct && !transaction->direct_undo)
+    if (transaction->direct && !transaction->cancellable)
         tm_port_fatal("an irrevocable transaction was aborted");
     tm_restart(transaction, TM_CAUSE_EXPLICIT);
 }
@@ -407,20 +449,26 @@ int tm_in_transaction(void)
 
 void tm_become_irrevocable(void)
 {
+    tm_become_irrevocable_from(TM_CALLERS_STACK());
+}
+
+void tm_become_irrevocable_from(uintptr_t callers_stack)
+{
     struct tm_transaction *transaction = tm_port_transaction();
-    if (transaction->depth == 0 || (transaction->direct && transaction->mode == TM_MODE_SERIAL && !transaction->direct_undo))
+    /* A direct transaction that cannot be cancelled is irrevocable already: a second context waits for a solo one. */
+    if (transaction->depth == 0 || (transaction->direct && !transaction->cancellable))
         return;
     if (transaction->is_interrupt_level)
         tm_port_fatal("a transaction of an interrupt level asked to become irrevocable");
-    /* A transaction that runs alone need not restart. One that is solo may meet a second context at any time. */
-    if (transaction->mode != TM_MODE_SERIAL && (transaction->direct || !tm_serial_try_upgrade(transaction)))
+    struct tm_stack_range dead = {(uintptr_t)__builtin_frame_address(0), callers_stack};
+    if (!transaction->direct && !tm_serial_try_upgrade(transaction, dead))
         tm_restart(transaction, TM_CAUSE_IRREVOCABLE);
     transaction->unusual = true;
-    transaction->mode = TM_MODE_SERIAL;
     transaction->direct = true;
-    transaction->direct_undo = false;
     transaction->cancellable = false;
-    transaction->local.next = transaction->local.begin;
+    transaction->direct_undo = false;
+    TM_LOG_EACH(struct tm_nested, nested, &transaction->nested)
+        nested->closed = false;
 }
 
 void tm_read_counts(struct tm_counts *counts)

@@ -44,6 +44,8 @@ struct tm_shared {
     uint32_t contexts_end TM_ALIGNED_TO_LINE;
     /* Contexts in use. While there is one, its transactions need no records: see tm_solo_begin. */
     uint32_t contexts_count;
+    /* Obstinate transactions ever begun. */
+    uint64_t obstinate_count TM_ALIGNED_TO_LINE;
 };
 
 extern struct tm_shared tm_shared;
@@ -91,6 +93,7 @@ struct tm_nested {
     struct tm_checkpoint checkpoint;
     const struct tm_answers *answers;
     bool closed; /* It can be cancelled by itself: what follows is set. */
+    bool began_undo; /* Of a direct transaction: direct stores are remembered since this one. */
     size_t undo_bytes, written_bytes, local_bytes, allocated_bytes, freed_bytes, commit_actions_bytes, undo_actions_bytes;
     size_t outer_written_bytes; /* written_closed_bytes before it. */
 };
@@ -102,6 +105,20 @@ enum tm_mode {
     TM_MODE_SERIAL,
     TM_MODE_SOLO,
 };
+
+/* Addresses of frames that nobody uses any more, but perhaps the library itself. */
+struct tm_stack_range {
+    uintptr_t begin;
+    uintptr_t end;
+};
+
+TM_INLINE bool tm_is_in(struct tm_stack_range range, const void *address)
+{
+    return (uintptr_t)address >= range.begin && (uintptr_t)address < range.end;
+}
+
+/* The stack pointer of a function's caller, when it had called. */
+#define TM_CALLERS_STACK() ((uintptr_t)__builtin_dwarf_cfa())
 
 /* What a handler on the same processor has done with a transaction that it interrupted, and that is in its way. */
 enum tm_overtaken {
@@ -129,8 +146,11 @@ struct tm_transaction {
     uint32_t depth;
     /* Begin and commit have more to do than for most: it nested, freed, restarted, runs alone, or can be interrupted by transactions. */
     bool unusual;
-    /* What was read up to now is valid at this time; 0: nothing was read yet, or the first word only. */
-    uint64_t snapshot;
+    /*
+     * The snapshot: all that was read is as it was when every version was below this. 0: there is none, because nothing was read yet, or
+     * the first word only, or because somebody wants the transaction to look at `doomed` and `overtaken` at its next load.
+     */
+    uint64_t horizon;
     /* This context's word in records that it owns. */
     uint64_t owned_word;
     struct tm_log reads; /* of tm_orec * */
@@ -184,7 +204,9 @@ struct tm_transaction {
     /* Of an interrupt level: what its thread has given back already of what earlier transactions freed. */
     char *freed_drained;
     size_t freed_begin_bytes; /* What of `freed` is of earlier transactions. */
-    uintptr_t stack_floor; /* In a rollback: of the stack below it nothing is in use. */
+    struct tm_stack_range rollback_dead; /* What a rollback must not store to. */
+    struct tm_stack_range commit_dead; /* What a decided commit must not store to. */
+    void *memory; /* As it was allocated. */
     unsigned long interrupts; /* What tm_port_interrupts_disable gave, in a serial transaction. */
     bool in_use; /* The context has a thread. */
     struct tm_counts counts;
@@ -205,8 +227,12 @@ extern struct tm_transaction tm_outside;
 /* Starts or nests, and returns what the interface answers. `checkpoint` is copied. */
 uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *checkpoint, const struct tm_answers *answers);
 
-/* Takes everything back. The transaction is not open any more after it. */
-void tm_rollback(struct tm_transaction *transaction);
+/* Takes everything back. The transaction is not open any more after it. `dead`: the stack of what it called, and of the caller. */
+void tm_rollback(struct tm_transaction *transaction, struct tm_stack_range dead);
+
+/* tm_commit and tm_become_irrevocable, called by a function whose own caller's stack begins at `callers_stack`. */
+int tm_commit_from(uintptr_t callers_stack);
+void tm_become_irrevocable_from(uintptr_t callers_stack);
 
 /* Undoes the attempt and begins the transaction again. */
 void tm_restart(struct tm_transaction *transaction, enum tm_cause cause) __attribute__((noreturn, cold));
@@ -214,15 +240,14 @@ void tm_restart(struct tm_transaction *transaction, enum tm_cause cause) __attri
 /* Cancels the innermost transaction, or all of them, and returns from its begin. */
 void tm_cancel_level(struct tm_transaction *transaction, bool outermost) __attribute__((noreturn));
 
-/* A set is full: restarts with a larger one. */
-void tm_restart_full(struct tm_transaction *transaction, struct tm_log *log) __attribute__((noreturn, cold));
+/* A set is full: restarts with a larger one, or in a direct transaction makes it larger. */
+void tm_log_full(struct tm_transaction *transaction, struct tm_log *log) __attribute__((cold));
 
 TM_INLINE void *tm_log_add(struct tm_transaction *transaction, struct tm_log *log, size_t entry_bytes)
 {
-    void *entry = log->next;
     if (TM_UNLIKELY(log->next + entry_bytes > log->end))
-        tm_restart_full(transaction, log);
-    return entry;
+        tm_log_full(transaction, log);
+    return log->next;
 }
 
 #define TM_LOG_EACH(type, entry, log) \
@@ -252,7 +277,7 @@ uint64_t tm_load_slow(struct tm_transaction *transaction, const void *address, u
 /* What a transaction does that found a record owned by another: waits a turn, makes the other give way, or restarts. */
 void tm_meet_owner(struct tm_transaction *transaction, uint64_t word, unsigned *turns);
 
-/* Looks at all reads anew and moves the snapshot to at least `version`, or restarts. */
+/* Looks at all reads anew and moves the horizon beyond `version`, or restarts. */
 void tm_extend(struct tm_transaction *transaction, uint64_t version);
 
 /* Whether every record that was read is as it was, or owned. */
@@ -270,12 +295,8 @@ void tm_disown(struct tm_transaction *transaction, uint64_t version);
 /* The end of a decided commit: lets go of everything as commit_version. A handler may do the rest. */
 void tm_disown_committed(struct tm_transaction *transaction);
 
-/*
- * Brings back what was stored since `mark_bytes`, until *stop is set. `floor`: of the stack between it and the begin of the transaction
- * nothing is in use any more.
- */
-void tm_undo(struct tm_transaction *transaction, struct tm_log *log, size_t mark_bytes, uintptr_t floor,
-             const uint32_t *stop);
+/* Brings back what was stored since `mark_bytes`, but to dead frames, until *stop is set. */
+void tm_undo(struct tm_log *log, size_t mark_bytes, struct tm_stack_range dead, const uint32_t *stop);
 
 /* A word to guard stores with that nobody forbids. */
 extern const uint32_t tm_never;
@@ -303,7 +324,7 @@ void tm_context_use(struct tm_transaction *transaction);
 void tm_context_unuse(struct tm_transaction *transaction, bool was_used);
 void tm_become_visible(struct tm_transaction *transaction);
 void tm_serial_begin(struct tm_transaction *transaction);
-bool tm_serial_try_upgrade(struct tm_transaction *transaction);
+bool tm_serial_try_upgrade(struct tm_transaction *transaction, struct tm_stack_range dead);
 void tm_serial_end(struct tm_transaction *transaction);
 
 TM_INLINE void tm_solo_end(struct tm_transaction *transaction)
@@ -347,7 +368,7 @@ void tm_memory_rollback(struct tm_transaction *transaction, size_t allocated_byt
 bool tm_algorithm_make(struct tm_transaction *transaction);
 void tm_algorithm_unmake(struct tm_transaction *transaction);
 /* Commits an optimistic, pessimistic or obstinate transaction, or restarts it. True when it had changed something. */
-bool tm_algorithm_commit(struct tm_transaction *transaction);
+bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_stack);
 /* Brings memory back, and lets go of what is owned. */
 void tm_algorithm_rollback(struct tm_transaction *transaction);
 /* After a rollback, which may have been done by a handler. */
@@ -355,9 +376,10 @@ void tm_algorithm_end_attempt(struct tm_transaction *transaction);
 /* Runs on behalf of a decided transaction that this processor's handler interrupted: does the rest of its commit. */
 void tm_algorithm_finish(struct tm_transaction *interrupted);
 /* Nobody else runs: what was done so far goes to memory, and from here on accesses are direct. False: it was invalid. */
-bool tm_algorithm_become_direct(struct tm_transaction *transaction);
+bool tm_algorithm_become_direct(struct tm_transaction *transaction, struct tm_stack_range dead);
 /* Takes back what an inner transaction did. */
-void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested);
+void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested,
+                                  struct tm_stack_range dead);
 
 /* The read that both algorithms share: see tm_load_slow for what can be in its way. */
 #define TM_LOAD_SHARED(transaction, address, bits) \
@@ -370,12 +392,12 @@ void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const stru
         uint##bits##_t tm_value_ = __atomic_load_n(tm_address_, __ATOMIC_ACQUIRE); \
         bool tm_is_stable_ = __atomic_load_n(tm_orec_, __ATOMIC_ACQUIRE) == tm_version_; \
         if (TM_LIKELY(tm_is_stable_) && \
-            TM_LIKELY(tm_version_ <= __atomic_load_n(&tm_transaction_->snapshot, __ATOMIC_RELAXED)) && \
+            TM_LIKELY(tm_version_ < __atomic_load_n(&tm_transaction_->horizon, __ATOMIC_RELAXED)) && \
             TM_LIKELY(tm_transaction_->reads.next != tm_transaction_->reads.end)) { \
             *(tm_orec **)(void *)tm_transaction_->reads.next = tm_orec_; \
             tm_transaction_->reads.next += tm_transaction_->read_step_bytes; \
-        } else if (tm_version_ == tm_transaction_->owned_word || \
-                   (tm_is_stable_ && tm_read_first(tm_transaction_, tm_orec_, tm_version_))) { \
+        } else if (tm_is_stable_ && (tm_version_ == tm_transaction_->owned_word || \
+                                     tm_read_first(tm_transaction_, tm_orec_, tm_version_))) { \
             /* As it was loaded. */ \
         } else { \
             tm_value_ = (uint##bits##_t)tm_load_slow(tm_transaction_, tm_address_, bits / 8); \
@@ -394,5 +416,19 @@ TM_INLINE void tm_remember(struct tm_transaction *transaction, struct tm_log *lo
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     log->next += sizeof *undo;
 }
+
+/* Outside of transactions, and in those that run alone. */
+#define TM_DEFINE_STORE_DIRECT(bits) \
+    TM_INLINE void tm_store_direct##bits(struct tm_transaction *transaction, uint##bits##_t *address, \
+                                         uint##bits##_t value) \
+    { \
+        if (transaction->direct_undo) \
+            tm_remember(transaction, &transaction->undo, address, *address, bits / 8); \
+        __atomic_store_n(address, value, __ATOMIC_RELAXED); \
+    }
+TM_DEFINE_STORE_DIRECT(8)
+TM_DEFINE_STORE_DIRECT(16)
+TM_DEFINE_STORE_DIRECT(32)
+TM_DEFINE_STORE_DIRECT(64)
 
 #endif

@@ -8,6 +8,7 @@
  * - Reads are consistent with each other at any time, by snapshots (reading.c), so that no transaction sees what never was.
  * - Pessimistic and obstinate transactions own what they read, as if it were written: readers do not share.
  */
+#include "itm_names.h"
 #include "transaction.h"
 
 const char tm_algorithm_name[] = "2pl";
@@ -28,11 +29,12 @@ static bool has_stored(const struct tm_transaction *transaction)
     return transaction->undo.next != transaction->undo.begin;
 }
 
-bool tm_algorithm_commit(struct tm_transaction *transaction)
+bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_stack)
 {
+    (void)callers_stack;
     if (transaction->owned.next == transaction->owned.begin) {
         /* One word was read, or what was read is of one time. */
-        if (!transaction->snapshot &&
+        if (!transaction->horizon &&
             __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
             tm_restart(transaction, TM_CAUSE_SERIAL);
         return false;
@@ -59,7 +61,7 @@ void tm_algorithm_rollback(struct tm_transaction *transaction)
 {
     /* Somebody may have read what was stored, and look at the record again: it must not be as it was. */
     uint64_t version = has_stored(transaction) ? tm_next_version(transaction) : 0;
-    tm_undo(transaction, &transaction->undo, 0, transaction->stack_floor, &transaction->overtaken);
+    tm_undo(&transaction->undo, 0, transaction->rollback_dead, &transaction->overtaken);
     tm_disown(transaction, version);
 }
 
@@ -68,16 +70,17 @@ void tm_algorithm_end_attempt(struct tm_transaction *transaction)
     (void)transaction;
 }
 
-void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested)
+void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const struct tm_nested *nested,
+                                  struct tm_stack_range dead)
 {
     if (transaction->overtaken)
         tm_restart(transaction, TM_CAUSE_DOOMED);
-    tm_undo(transaction, &transaction->undo, nested->undo_bytes, (uintptr_t)__builtin_frame_address(0),
-            &transaction->overtaken);
+    tm_undo(&transaction->undo, nested->undo_bytes, dead, &transaction->overtaken);
 }
 
-bool tm_algorithm_become_direct(struct tm_transaction *transaction)
+bool tm_algorithm_become_direct(struct tm_transaction *transaction, struct tm_stack_range dead)
 {
+    (void)dead;
     transaction->commit_version = tm_next_version(transaction);
     if (transaction->overtaken || !tm_validate(transaction))
         return false;
@@ -89,25 +92,14 @@ bool tm_algorithm_become_direct(struct tm_transaction *transaction)
     return true;
 }
 
-static __attribute__((noinline, cold)) void own_for_store(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
+static __attribute__((__noinline__, cold)) void own_for_store(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
 {
     if (transaction->read_only)
         tm_restart(transaction, TM_CAUSE_READ_ONLY);
     tm_own(transaction, orec, word);
 }
 
-/* Outside of transactions, and in those that run alone. */
-#define DEFINE_STORE_DIRECT(bits) \
-    static __attribute__((noinline)) void store_direct##bits(struct tm_transaction *transaction, uint##bits##_t *address, \
-                                                             uint##bits##_t value) \
-    { \
-        if (transaction->direct_undo) \
-            tm_remember(transaction, &transaction->undo, address, *address, bits / 8); \
-        __atomic_store_n(address, value, __ATOMIC_RELAXED); \
-    }
-
 #define DEFINE_ACCESS(bits) \
-    DEFINE_STORE_DIRECT(bits) \
     uint##bits##_t tm_load##bits(const uint##bits##_t *address) \
     { \
         struct tm_transaction *transaction = tm_port_transaction(); \
@@ -125,7 +117,7 @@ static __attribute__((noinline, cold)) void own_for_store(struct tm_transaction 
             return; \
         } \
         if (transaction->direct) { \
-            store_direct##bits(transaction, address, value); \
+            tm_store_direct##bits(transaction, address, value); \
             return; \
         } \
         tm_orec *orec = tm_orec_of(address); \
@@ -141,3 +133,5 @@ DEFINE_ACCESS(8)
 DEFINE_ACCESS(16)
 DEFINE_ACCESS(32)
 DEFINE_ACCESS(64)
+
+TM_ITM_NAMES(tm_load)

@@ -26,8 +26,15 @@ struct tm_transaction *tm_transaction_create(bool is_interrupt_level);
 void tm_transaction_add_level(struct tm_transaction *transaction, struct tm_transaction *level);
 
 /*
- * Its thread ends. An open transaction is taken back, and the answer is false: what it had not committed has not happened.
+ * Its thread ends. An open transaction is taken back, and the answer is false: what it had not committed has not happened. Of the stack up
+ * to `stack_end`, which is on its way out, nothing is.
  */
-bool tm_transaction_destroy(struct tm_transaction *transaction);
+bool tm_transaction_destroy(struct tm_transaction *transaction, uintptr_t stack_end);
+
+/* Frees what handlers of a level have freed in their transactions. On the level's own processor, outside of its handlers. May wait. */
+void tm_level_drain(struct tm_transaction *level);
+
+/* Gives back the memory of all contexts, of which none is in use. */
+void tm_contexts_free(void);
 
 #endif

@@ -29,12 +29,25 @@ static bool has_membarrier;
 /* As the kernel's sigset: bit N - 1 is signal N. */
 static unsigned long declared;
 
+static uintptr_t stack_end(void)
+{
+    pthread_attr_t attributes;
+    void *begin;
+    size_t size_bytes;
+
+    if (pthread_getattr_np(pthread_self(), &attributes))
+        return (uintptr_t)__builtin_frame_address(0);
+    pthread_attr_getstack(&attributes, &begin, &size_bytes);
+    pthread_attr_destroy(&attributes);
+    return (uintptr_t)begin + size_bytes;
+}
+
 static void thread_exits(void *context)
 {
-    bool was_closed = tm_transaction_destroy(context);
+    bool was_closed = tm_transaction_destroy(context, stack_end());
 
     for (unsigned level = 0; level < levels.count; level++)
-        tm_transaction_destroy(levels.contexts[level]);
+        tm_transaction_destroy(levels.contexts[level], 0);
     levels = (struct levels){0};
     tm_port_current = &tm_outside;
     thread_context = NULL;
@@ -59,7 +72,7 @@ struct tm_transaction *tm_port_transaction_make(void)
     if (!context)
         return NULL;
     if (pthread_setspecific(exit_key, context)) {
-        tm_transaction_destroy(context);
+        tm_transaction_destroy(context, 0);
         return NULL;
     }
     thread_context = context;

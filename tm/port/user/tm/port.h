@@ -118,6 +118,15 @@ TM_INLINE void tm_port_transaction_set(struct tm_transaction *transaction)
 /* Makes the calling thread's; null without memory. It is given back when the thread exits. */
 struct tm_transaction *tm_port_transaction_make(void);
 
+/* Around each outermost transaction, and each section of tm_lock: threads may lose their processor there. */
+TM_INLINE void tm_port_transaction_enter(void)
+{
+}
+
+TM_INLINE void tm_port_transaction_leave(void)
+{
+}
+
 void *tm_port_allocate(size_t size_bytes, unsigned flags);
 void tm_port_free(void *memory);
 
