@@ -51,9 +51,9 @@ void tm_context_use(struct tm_transaction *transaction)
     registry_acquire();
     uint32_t count = __atomic_add_fetch(&tm_shared.contexts_count, 1, __ATOMIC_SEQ_CST);
     registry_release();
-    if (count != 2 || !TM_PORT_HAS_HEAVY_FENCE)
+    if (count == 1 || !TM_PORT_HAS_HEAVY_FENCE)
         return;
-    /* The one that has been alone either sees the count, or is seen here. */
+    /* The one that has been alone either sees the count, or is seen here; also by a third that comes while the second still waits. */
     tm_port_heavy_fence();
     uint32_t end = __atomic_load_n(&tm_shared.contexts_end, __ATOMIC_ACQUIRE);
     for (uint32_t number = 0; number < end; number++) {
