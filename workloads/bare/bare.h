@@ -34,6 +34,9 @@ const char *argument_text(const char *key);
 /* Whether the device tree says that the harts have an extension. */
 int machine_has_extension(const char *name);
 
+/* How fast the `time` register counts, as the device tree says; 0 where it does not. */
+u64 timebase_hertz(void);
+
 /* The number by which the SBI knows the hart of this index. */
 u64 hart_number(u64 index);
 

@@ -26,7 +26,8 @@
 #define FAILURE_BOOTARGS 102
 #define FAILURE_NO_EXTENSION 103
 
-#define DEPTH_CHOSEN 2
+/* Of the nodes below the root. */
+#define DEPTH_TOP 2
 
 extern void secondary_start(void);
 extern u64 iterations_default;
@@ -162,6 +163,13 @@ int machine_has_extension(const char *name)
     return device_tree_has_extension(device_tree, name);
 }
 
+u64 timebase_hertz(void)
+{
+    u32 length_bytes;
+    const u8 *frequency = device_tree_property(device_tree, DEPTH_TOP, "cpus", "timebase-frequency", &length_bytes);
+    return frequency ? (u64)frequency[0] << 24 | (u64)frequency[1] << 16 | (u64)frequency[2] << 8 | frequency[3] : 0;
+}
+
 u64 hart_number(u64 index)
 {
     return hart_numbers[index];
@@ -206,7 +214,7 @@ void boot(u64 hart, const u8 *tree)
 {
     u32 length_bytes;
     device_tree = tree;
-    bootargs = device_tree_property(tree, DEPTH_CHOSEN, "chosen", "bootargs", &length_bytes);
+    bootargs = device_tree_property(tree, DEPTH_TOP, "chosen", "bootargs", &length_bytes);
     iterations = argument("iterations", iterations_default);
 #ifdef NEEDS_XMETATM
     if (!machine_has_extension(XMETATM_EXTENSION)) {
