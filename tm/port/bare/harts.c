@@ -90,14 +90,6 @@ void tm_port_fatal(const char *what)
     finish(FAILURE_FATAL);
 }
 
-static unsigned long time_ticks(void)
-{
-    unsigned long time;
-
-    __asm__ volatile("rdtime %0" : "=r"(time) : : "memory");
-    return time;
-}
-
 static void timer_set(unsigned long time)
 {
     sbi_call(SBI_EXTENSION_TIME, SBI_TIME_SET, time, 0, 0);
@@ -111,7 +103,7 @@ void tm_bare_timer(unsigned long period_ticks, void (*handler)(void))
     hart->timer_period_ticks = period_ticks;
     hart->timer_handler = handler;
     if (period_ticks) {
-        timer_set(time_ticks() + period_ticks);
+        timer_set(tm_bare_ticks() + period_ticks);
         __asm__ volatile("csrs sie, %0" : : "r"(INTERRUPT_TIMER) : "memory");
     } else {
         __asm__ volatile("csrc sie, %0" : : "r"(INTERRUPT_TIMER) : "memory");
@@ -128,7 +120,7 @@ void tm_bare_trapped(unsigned long cause, unsigned long *program_counter, unsign
     hart->program_counter = program_counter;
     hart->stack_pointer = hart->saved_sp;
     if (cause == CAUSE_TIMER) {
-        timer_set(time_ticks() + hart->timer_period_ticks);
+        timer_set(tm_bare_ticks() + hart->timer_period_ticks);
         hart->timer_handler();
     } else if (cause == CAUSE_SOFTWARE) {
         __asm__ volatile("csrc sip, %0" : : "r"(INTERRUPT_SOFTWARE) : "memory");

@@ -128,6 +128,15 @@ TM_INLINE unsigned long tm_bare_cycles(void)
     return cycles;
 }
 
+/* Of the timer. */
+TM_INLINE unsigned long tm_bare_ticks(void)
+{
+    unsigned long ticks;
+
+    __asm__ volatile("rdtime %0" : "=r"(ticks));
+    return ticks;
+}
+
 /*
  * Transactions. A context is a hart, or a level of interrupt handlers on one.
  */
