@@ -163,6 +163,15 @@ TM_INLINE void tm_port_transaction_set(struct tm_transaction *transaction)
 /* Makes the calling hart's; null without memory. */
 struct tm_transaction *tm_port_transaction_make(void);
 
+/* Around each outermost transaction, and each section of tm_lock: harts do not lose their processor. */
+TM_INLINE void tm_port_transaction_enter(void)
+{
+}
+
+TM_INLINE void tm_port_transaction_leave(void)
+{
+}
+
 /*
  * Makes the contexts of so many levels of handlers on the calling hart, up to TM_BARE_LEVELS_MAX; false without
  * memory. Those there are already stay.
