@@ -15,6 +15,8 @@
 #define TEXTS_SIZE 512
 /* As deep as the queue locks have nodes. The innermost keeps interrupts off. */
 #define INTERRUPT_LEVELS 4
+/* Interrupts come as many times as often as is asked for: a second of the machine is long. */
+#define INTERRUPTS_FACTOR 100
 #define CALIBRATION_TICKS 100
 #define MEGAHERTZ 1000000
 
@@ -206,7 +208,7 @@ static void interrupted(void)
 void host_interrupts_begin(void (*handler)(unsigned depth), unsigned period_us)
 {
     __atomic_store_n(&interrupt_handler, handler, __ATOMIC_RELAXED);
-    tm_bare_timer(timebase_hertz() * period_us / MEGAHERTZ, interrupted);
+    tm_bare_timer(timebase_hertz() * period_us / MEGAHERTZ / INTERRUPTS_FACTOR + 1, interrupted);
     tm_bare_interrupts_enable();
 }
 

@@ -77,10 +77,12 @@ static void add(unsigned index, unsigned turns)
 
 static void enter(unsigned index, bool alone)
 {
-    if (alone)
+    if (alone) {
         SECTION_ENTER_ALONE(&guarded[index].lock);
-    else
+        expect(!tm_htm_active(), "a section that runs alone is a transaction");
+    } else {
         SECTION_ENTER(&guarded[index].lock);
+    }
 }
 
 static void leave(unsigned index)
