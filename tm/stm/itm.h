@@ -176,11 +176,12 @@ void _ITM_LB(const void *address, size_t size_bytes);
 
 /*
  * memcpy and memmove: R says how the source is loaded and W how the destination is stored to. n is an ordinary access, t one of the
- * transaction, taR and taW one after another load or store. Sizes and addresses may be anything; areas may overlap in both.
+ * transaction, taR and taW one after another load or store. Sizes and addresses may be anything; areas may overlap in both. They return
+ * `to`: libitm's return nothing, but GCC takes what is in the register to be that.
  */
 #define ITM_DECLARE_COPY(how) \
-    void _ITM_memcpy##how(void *to, const void *from, size_t size_bytes); \
-    void _ITM_memmove##how(void *to, const void *from, size_t size_bytes);
+    void *_ITM_memcpy##how(void *to, const void *from, size_t size_bytes); \
+    void *_ITM_memmove##how(void *to, const void *from, size_t size_bytes);
 ITM_DECLARE_COPY(RnWt)
 ITM_DECLARE_COPY(RnWtaR)
 ITM_DECLARE_COPY(RnWtaW)
@@ -197,10 +198,10 @@ ITM_DECLARE_COPY(RtaWWt)
 ITM_DECLARE_COPY(RtaWWtaR)
 ITM_DECLARE_COPY(RtaWWtaW)
 
-/* memset: `byte` as memset takes it. */
-void _ITM_memsetW(void *to, int byte, size_t size_bytes);
-void _ITM_memsetWaR(void *to, int byte, size_t size_bytes);
-void _ITM_memsetWaW(void *to, int byte, size_t size_bytes);
+/* memset: `byte` as memset takes it. Returns `to`. */
+void *_ITM_memsetW(void *to, int byte, size_t size_bytes);
+void *_ITM_memsetWaR(void *to, int byte, size_t size_bytes);
+void *_ITM_memsetWaW(void *to, int byte, size_t size_bytes);
 
 /* itm_block.c: loads or stores a block of shared memory by words as large as its address allows. `to`, and `from`, may be unaligned. */
 void tm_itm_load_block(void *to, const void *from, size_t size_bytes);

@@ -127,27 +127,30 @@ static void copy(void *to, const void *from, size_t size_bytes, bool load_is_sha
     }
 }
 
-static void copy_shared(void *to, const void *from, size_t size_bytes)
+static void *copy_shared(void *to, const void *from, size_t size_bytes)
 {
     copy(to, from, size_bytes, true, true);
+    return to;
 }
 
-static void copy_from_private(void *to, const void *from, size_t size_bytes)
+static void *copy_from_private(void *to, const void *from, size_t size_bytes)
 {
     uintptr_t target = (uintptr_t)to, source = (uintptr_t)from;
     if (source - target >= size_bytes && target - source >= size_bytes)
         tm_itm_store_block(to, from, size_bytes);
     else
         copy(to, from, size_bytes, false, true);
+    return to;
 }
 
-static void copy_to_private(void *to, const void *from, size_t size_bytes)
+static void *copy_to_private(void *to, const void *from, size_t size_bytes)
 {
     uintptr_t target = (uintptr_t)to, source = (uintptr_t)from;
     if (source - target >= size_bytes && target - source >= size_bytes)
         tm_itm_load_block(to, from, size_bytes);
     else
         copy(to, from, size_bytes, true, false);
+    return to;
 }
 
 #define NAMES(how, function) \
@@ -169,12 +172,13 @@ NAMES(RtaWWt, copy_shared)
 NAMES(RtaWWtaR, copy_shared)
 NAMES(RtaWWtaW, copy_shared)
 
-void _ITM_memsetW(void *to, int byte, size_t size_bytes)
+void *_ITM_memsetW(void *to, int byte, size_t size_bytes)
 {
     uint64_t pattern = (uint8_t)byte * 0x0101010101010101ull;
 #define STEP(bits, at) tm_store##bits((uint##bits##_t *)at, (uint##bits##_t)pattern)
     EACH_PIECE(STEP, (uintptr_t)to, (uintptr_t)to + size_bytes);
 #undef STEP
+    return to;
 }
 ITM_ALIAS(memsetWaR, _ITM_memsetW)
 ITM_ALIAS(memsetWaW, _ITM_memsetW)

@@ -6,6 +6,11 @@
 #ifndef TM_STM_ITM_NAMES_H
 #define TM_STM_ITM_NAMES_H
 
+#ifdef TM_WITHOUT_ITM
+/* A host whose programs are not compiled with -fgnu-tm. */
+#define TM_ITM_NAMES(load_for_write)
+#else
+
 #include "itm.h"
 
 #define ITM_ALIASES(suffix, bits, load_for_write) \
@@ -24,4 +29,5 @@
     ITM_ALIASES(U4, 32, load_for_write) \
     ITM_ALIASES(U8, 64, load_for_write)
 
+#endif
 #endif

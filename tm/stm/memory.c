@@ -119,7 +119,7 @@ bool tm_transaction_destroy(struct tm_transaction *transaction, uintptr_t stack_
 {
     bool was_closed = transaction->depth == 0;
     if (!was_closed) {
-        tm_rollback(transaction, (struct tm_stack_range){(uintptr_t)__builtin_frame_address(0), stack_end});
+        tm_rollback(transaction, (struct tm_stack_range){TM_DEAD_BEGIN(), stack_end});
         tm_port_transaction_leave();
     }
     tm_wait_for_readers(transaction);

@@ -120,37 +120,60 @@ void tm_meet_owner(struct tm_transaction *transaction, uint64_t word, unsigned *
     tm_port_wait(turns);
 }
 
+/* Loads from an address whose record is `word`; false: the record changes meanwhile. */
+static bool load_unchanged(const void *address, uint32_t size_bytes, const tm_orec *orec, uint64_t word, uint64_t *value)
+{
+    *value = tm_load_sized(address, size_bytes);
+    return __atomic_load_n(orec, __ATOMIC_ACQUIRE) == word;
+}
+
+static void log_read(struct tm_transaction *transaction, tm_orec *orec)
+{
+    tm_orec **read = tm_log_add(transaction, &transaction->reads, sizeof *read);
+    *read = orec;
+    transaction->reads.next += transaction->read_step_bytes;
+}
+
+/* The first read of an optimistic transaction, which leaves it invisible. False: the record changes meanwhile. */
+static bool load_first(struct tm_transaction *transaction, const void *address, uint32_t size_bytes, tm_orec *orec,
+                       uint64_t word, uint64_t *value)
+{
+    if (!load_unchanged(address, size_bytes, orec, word, value))
+        return false;
+    /* While another ran alone it changed words and not their records. */
+    if (__atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
+        tm_restart(transaction, TM_CAUSE_SERIAL);
+    transaction->first_version = word;
+    log_read(transaction, orec);
+    return true;
+}
+
 uint64_t tm_load_slow(struct tm_transaction *transaction, const void *address, uint32_t size_bytes)
 {
     tm_orec *orec = tm_orec_of(address);
     unsigned turns = 0;
+    uint64_t value;
     for (;;) {
-        check_not_doomed(transaction);
         uint64_t word = __atomic_load_n(orec, __ATOMIC_ACQUIRE);
-        bool is_own = word == transaction->owned_word;
-        if ((word & TM_OREC_OWNED) && !is_own) {
+        if (word == transaction->owned_word) {
+            if (load_unchanged(address, size_bytes, orec, word, &value))
+                return value;
+            continue;
+        }
+        check_not_doomed(transaction);
+        if (word & TM_OREC_OWNED) {
             tm_meet_owner(transaction, word, &turns);
-            continue;
-        }
-        if (transaction->mode != TM_MODE_OPTIMISTIC && !is_own) {
+        } else if (transaction->mode != TM_MODE_OPTIMISTIC) {
             tm_own(transaction, orec, word);
-            continue;
-        }
-        uint64_t value = tm_load_sized(address, size_bytes);
-        if (__atomic_load_n(orec, __ATOMIC_ACQUIRE) != word)
-            continue;
-        if (is_own)
-            return value;
-        if (tm_read_first(transaction, orec, word))
-            return value;
-        if (word >= transaction->horizon) {
+        } else if (!(transaction->activity & 1) && !has_read(transaction) && !transaction->read_only) {
+            if (load_first(transaction, address, size_bytes, orec, word, &value))
+                return value;
+        } else if (word >= transaction->horizon) {
             tm_extend(transaction, word);
-            continue;
+        } else if (load_unchanged(address, size_bytes, orec, word, &value)) {
+            log_read(transaction, orec);
+            return value;
         }
-        tm_orec **read = tm_log_add(transaction, &transaction->reads, sizeof *read);
-        *read = orec;
-        transaction->reads.next += transaction->read_step_bytes;
-        return value;
     }
 }
 

@@ -183,7 +183,7 @@ bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_s
     transaction->commit_version = changed ? tm_next_version(transaction) : 0;
     if (!tm_validate(transaction))
         tm_restart(transaction, TM_CAUSE_INVALID);
-    transaction->commit_dead = (struct tm_stack_range){(uintptr_t)__builtin_frame_address(0), callers_stack};
+    transaction->commit_dead = (struct tm_stack_range){TM_DEAD_BEGIN(), callers_stack};
     if (__atomic_load_n(&transaction->doomed, __ATOMIC_RELAXED) ||
         !tm_guarded_store32(&transaction->overtaken, &transaction->phase, TM_PHASE_DECIDED))
         tm_restart(transaction, TM_CAUSE_DOOMED);

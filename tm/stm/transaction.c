@@ -301,7 +301,7 @@ void tm_rollback(struct tm_transaction *transaction, struct tm_stack_range dead)
 
 /* What a transaction called, down to this function. */
 #define DEAD_SINCE(checkpoint) \
-    ((struct tm_stack_range){(uintptr_t)__builtin_frame_address(0), tm_checkpoint_stack(checkpoint)})
+    ((struct tm_stack_range){TM_DEAD_BEGIN(), tm_checkpoint_stack(checkpoint)})
 
 /* There will be no other attempt. */
 static void end_after_rollback(struct tm_transaction *transaction)
@@ -460,7 +460,7 @@ void tm_become_irrevocable_from(uintptr_t callers_stack)
         return;
     if (transaction->is_interrupt_level)
         tm_port_fatal("a transaction of an interrupt level asked to become irrevocable");
-    struct tm_stack_range dead = {(uintptr_t)__builtin_frame_address(0), callers_stack};
+    struct tm_stack_range dead = {TM_DEAD_BEGIN(), callers_stack};
     if (!transaction->direct && !tm_serial_try_upgrade(transaction, dead))
         tm_restart(transaction, TM_CAUSE_IRREVOCABLE);
     transaction->unusual = true;

@@ -117,6 +117,10 @@ TM_INLINE bool tm_is_in(struct tm_stack_range range, const void *address)
     return (uintptr_t)address >= range.begin && (uintptr_t)address < range.end;
 }
 
+/* Where dead frames begin: below what this function calls, which is no more than so much. */
+#define TM_CALLEES_STACK_BYTES 1024
+#define TM_DEAD_BEGIN() ((uintptr_t)__builtin_frame_address(0) - TM_CALLEES_STACK_BYTES)
+
 /* The stack pointer of a function's caller, when it had called. */
 #define TM_CALLERS_STACK() ((uintptr_t)__builtin_dwarf_cfa())
 
@@ -257,20 +261,6 @@ TM_INLINE void *tm_log_add(struct tm_transaction *transaction, struct tm_log *lo
 
 /* reading.c */
 
-/* The first read of a transaction: false where it is not, or not that simple. */
-TM_INLINE bool tm_read_first(struct tm_transaction *transaction, tm_orec *orec, uint64_t version)
-{
-    bool is_first = !(transaction->activity & 1) && transaction->reads.next == transaction->reads.begin;
-    /* While another ran alone it changed words and not their records. */
-    bool is_alone = __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin;
-    if (!is_first || is_alone || (version & TM_OREC_OWNED) || transaction->mode != TM_MODE_OPTIMISTIC || transaction->read_only)
-        return false;
-    transaction->first_version = version;
-    *(tm_orec **)(void *)transaction->reads.next = orec;
-    transaction->reads.next += sizeof orec;
-    return true;
-}
-
 /* A load that the short way could not do. The address is a multiple of the size. Value in the low bits. */
 uint64_t tm_load_slow(struct tm_transaction *transaction, const void *address, uint32_t size_bytes);
 
@@ -388,17 +378,19 @@ void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const stru
         struct tm_transaction *tm_transaction_ = (transaction); \
         tm_orec *tm_orec_ = tm_orec_of(tm_address_); \
         uint64_t tm_version_ = __atomic_load_n(tm_orec_, __ATOMIC_ACQUIRE); \
-        /* Acquire: the record is looked at again after it, and then whether this transaction is still good. */ \
-        uint##bits##_t tm_value_ = __atomic_load_n(tm_address_, __ATOMIC_ACQUIRE); \
-        bool tm_is_stable_ = __atomic_load_n(tm_orec_, __ATOMIC_ACQUIRE) == tm_version_; \
-        if (TM_LIKELY(tm_is_stable_) && \
-            TM_LIKELY(tm_version_ < __atomic_load_n(&tm_transaction_->horizon, __ATOMIC_RELAXED)) && \
-            TM_LIKELY(tm_transaction_->reads.next != tm_transaction_->reads.end)) { \
+        uint##bits##_t tm_value_; \
+        bool tm_is_loaded_ = false; \
+        /* Before the load as well: without a snapshot the address may be of memory that has been freed. */ \
+        if (TM_LIKELY(tm_version_ < __atomic_load_n(&tm_transaction_->horizon, __ATOMIC_RELAXED))) { \
+            /* Acquire: the record is looked at again after it, and then whether this transaction is still good. */ \
+            tm_value_ = __atomic_load_n(tm_address_, __ATOMIC_ACQUIRE); \
+            tm_is_loaded_ = __atomic_load_n(tm_orec_, __ATOMIC_ACQUIRE) == tm_version_ && \
+                            tm_version_ < __atomic_load_n(&tm_transaction_->horizon, __ATOMIC_RELAXED) && \
+                            tm_transaction_->reads.next != tm_transaction_->reads.end; \
+        } \
+        if (TM_LIKELY(tm_is_loaded_)) { \
             *(tm_orec **)(void *)tm_transaction_->reads.next = tm_orec_; \
             tm_transaction_->reads.next += tm_transaction_->read_step_bytes; \
-        } else if (tm_is_stable_ && (tm_version_ == tm_transaction_->owned_word || \
-                                     tm_read_first(tm_transaction_, tm_orec_, tm_version_))) { \
-            /* As it was loaded. */ \
         } else { \
             tm_value_ = (uint##bits##_t)tm_load_slow(tm_transaction_, tm_address_, bits / 8); \
         } \
