@@ -203,6 +203,8 @@ static void interrupted(void)
         tm_bare_interrupts_enable();
     interrupt_handler(depth);
     tm_port_interrupts_disable();
+    /* Counted from here, so that what was interrupted comes forward, however long this took. */
+    tm_bare_timer(tm_bare_hart()->timer_period_ticks, interrupted);
 }
 
 void host_interrupts_begin(void (*handler)(unsigned depth), unsigned period_us)
