@@ -3,8 +3,8 @@
 #include "itm.h"
 
 /*
- * A restart tells the code to restore its live variables. The first return does not: there is nothing to restore yet. No code runs after an
- * answer of 0.
+ * A restart tells the code to restore its live variables. The first return does not: there is nothing to restore yet.
+ * No code runs after an answer of 0.
  */
 static const struct tm_answers answers_with_both = {
     .started = ITM_RUN_INSTRUMENTED | ITM_RESTORE_LIVE_VARIABLES,
@@ -82,7 +82,8 @@ uint32_t _ITM_inTransaction(void)
     const struct tm_transaction *transaction = tm_port_transaction();
     if (!transaction->depth)
         return ITM_OUTSIDE_TRANSACTION;
-    return transaction->direct && !transaction->direct_undo ? ITM_IN_IRREVOCABLE_TRANSACTION : ITM_IN_RETRYABLE_TRANSACTION;
+    bool is_irrevocable = transaction->direct && !transaction->direct_undo;
+    return is_irrevocable ? ITM_IN_IRREVOCABLE_TRANSACTION : ITM_IN_RETRYABLE_TRANSACTION;
 }
 
 itm_transaction_id _ITM_getTransactionId(void)
@@ -111,7 +112,8 @@ void _ITM_error(const struct itm_source_location *location, int code)
     tm_port_fatal(location && location->source ? location->source : "_ITM_error");
 }
 
-static void add_action(struct tm_transaction *transaction, struct tm_log *log, void (*function)(void *argument), void *argument)
+static void add_action(struct tm_transaction *transaction, struct tm_log *log, void (*function)(void *argument),
+                       void *argument)
 {
     transaction->unusual = true;
     struct tm_action *action = tm_log_add(transaction, log, sizeof *action);

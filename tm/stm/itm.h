@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The transactional memory interface that GCC's -fgnu-tm compiles to, after "Intel Transactional Memory Compiler and Runtime Application
- * Binary Interface", revision 1.1, 2009, and the manual of GCC's libitm, chapter 3. Where it departs from them:
+ * The transactional memory interface that GCC's -fgnu-tm compiles to, after "Intel Transactional Memory Compiler and
+ * Runtime Application Binary Interface", revision 1.1, 2009, and the manual of GCC's libitm, chapter 3. Where it
+ * departs from them:
  * - What only C++ reaches (exceptions, new and delete) and exception blocks are not there.
  * - The mode functions know one mode, serial and irrevocable, as GCC does.
- * - _ITM_realloc is not there, as in libitm: in an atomic transaction the compiler refuses realloc, a relaxed one becomes irrevocable for it.
+ * - _ITM_realloc is not there, as in libitm: in an atomic transaction the compiler refuses realloc, a relaxed one
+ *   becomes irrevocable for it.
  */
 #ifndef TM_STM_ITM_H
 #define TM_STM_ITM_H
@@ -75,7 +77,10 @@ struct itm_source_location {
     const char *source;
 };
 
-/* Starts or nests a transaction, as tm_start does. `properties` are bits of enum itm_property, the answer is of enum itm_action. */
+/*
+ * Starts or nests a transaction, as tm_start does. `properties` are bits of enum itm_property, the answer is of enum
+ * itm_action.
+ */
 uint32_t _ITM_beginTransaction(uint32_t properties, ...) __attribute__((returns_twice));
 
 /* Its half in C: called by checkpoint.S. */
@@ -88,20 +93,23 @@ void _ITM_commitTransaction(void);
 void _ITM_commitTransactionEH(void *exception);
 
 /*
- * ITM_USER_ABORT cancels the innermost transaction, with ITM_OUTER_ABORT the outermost; ITM_USER_RETRY and ITM_CONFLICT restart.
- * tm_port_fatal: without a transaction, in an irrevocable one, and for other reasons.
+ * ITM_USER_ABORT cancels the innermost transaction, with ITM_OUTER_ABORT the outermost; ITM_USER_RETRY and ITM_CONFLICT
+ * restart. tm_port_fatal: without a transaction, in an irrevocable one, and for other reasons.
  */
 void _ITM_abortTransaction(uint32_t reason) __attribute__((noreturn));
 
-/* Makes the transaction irrevocable, perhaps by restarting it. Other modes than ITM_MODE_SERIAL_IRREVOCABLE: tm_port_fatal. */
+/*
+ * Makes the transaction irrevocable, perhaps by restarting it. Other modes than ITM_MODE_SERIAL_IRREVOCABLE:
+ * tm_port_fatal.
+ */
 void _ITM_changeTransactionMode(uint32_t mode);
 
 /* enum itm_how_executing. */
 uint32_t _ITM_inTransaction(void);
 
 /*
- * Of the innermost transaction, among all threads; inner ones of one depth share theirs. A thread's come again after 2 to the power of 40
- * transactions. Outside: ITM_NO_TRANSACTION_ID.
+ * Of the innermost transaction, among all threads; inner ones of one depth share theirs. A thread's come again after 2
+ * to the power of 40 transactions. Outside: ITM_NO_TRANSACTION_ID.
  */
 itm_transaction_id _ITM_getTransactionId(void);
 
@@ -115,15 +123,19 @@ const char *_ITM_libraryVersion(void);
 void _ITM_error(const struct itm_source_location *location, int code) __attribute__((noreturn));
 
 /*
- * Has `function` called after the outermost transaction has committed, in order of these calls; outside of a transaction at once.
- * `resuming` has to be ITM_NO_TRANSACTION_ID. An action may begin transactions.
+ * Has `function` called after the outermost transaction has committed, in order of these calls; outside of a
+ * transaction at once. `resuming` has to be ITM_NO_TRANSACTION_ID. An action may begin transactions.
  */
 void _ITM_addUserCommitAction(void (*function)(void *argument), itm_transaction_id resuming, void *argument);
 
-/* Has `function` called when this transaction is cancelled or restarted, after memory is as it was: the last one first. */
+/*
+ * Has `function` called when this transaction is cancelled or restarted, after memory is as it was: the last one first.
+ */
 void _ITM_addUserUndoAction(void (*function)(void *argument), void *argument);
 
-/* Says that the transaction does not depend on this memory any more. Nothing is forgotten: that would only save space. */
+/*
+ * Says that the transaction does not depend on this memory any more. Nothing is forgotten: that would only save space.
+ */
 void _ITM_dropReferences(void *memory, size_t size_bytes);
 
 /* malloc, calloc and free of code in transactions: tm_alloc and tm_free. */
@@ -132,9 +144,9 @@ void *_ITM_calloc(size_t count, size_t size_bytes);
 void _ITM_free(void *memory);
 
 /*
- * Functions and their instrumented copies ("clones"), as the compiler's table has them: pairs of addresses. Called by the C run-time's
- * start code for each program and shared library, and by a freestanding program for its own table. Not from a transaction. The table is
- * copied. Where there is no memory for it, functions are as if they had no clones.
+ * Functions and their instrumented copies ("clones"), as the compiler's table has them: pairs of addresses. Called by
+ * the C run-time's start code for each program and shared library, and by a freestanding program for its own table. Not
+ * from a transaction. The table is copied. Where there is no memory for it, functions are as if they had no clones.
  */
 void _ITM_registerTMCloneTable(void *table, size_t count);
 void _ITM_deregisterTMCloneTable(void *table);
@@ -150,11 +162,12 @@ void *_ITM_getTMCloneOrIrrevocable(void *function);
  *
  *     T _ITM_R{,aR,aW,fW}T(const T *)     a load: the first, after another load, after a store, before a store
  *     void _ITM_W{,aR,aW}T(T *, T)        a store: the first, after a load, after another store
- *     void _ITM_LT(const T *)             remembers memory that no other context accesses, before it is changed by an ordinary store
+ *     void _ITM_LT(const T *)             remembers memory that no other context accesses, before an ordinary store
  *
- * U1, U2, U4, U8 are tm_load and tm_store under other names, and defined beside them (itm_names.h). F, D, E, CF, CD, CE are float, double,
- * long double and their complex types; M64, M128, M256 are vectors of x86. An address that is no multiple of 8 is accessed in smaller
- * pieces. What is larger than 8 bytes is, too: atomic as the transaction is, like everything else.
+ * U1, U2, U4, U8 are tm_load and tm_store under other names, and defined beside them (itm_names.h). F, D, E, CF, CD, CE
+ * are float, double, long double and their complex types; M64, M128, M256 are vectors of x86. An address that is no
+ * multiple of 8 is accessed in smaller pieces. What is larger than 8 bytes is, too: atomic as the transaction is, like
+ * everything else.
  */
 #define ITM_DECLARE_ACCESSES(suffix, type) \
     type _ITM_R##suffix(const type *address); \
@@ -175,9 +188,9 @@ ITM_DECLARE_ACCESSES(U8, uint64_t)
 void _ITM_LB(const void *address, size_t size_bytes);
 
 /*
- * memcpy and memmove: R says how the source is loaded and W how the destination is stored to. n is an ordinary access, t one of the
- * transaction, taR and taW one after another load or store. Sizes and addresses may be anything; areas may overlap in both. They return
- * `to`: libitm's return nothing, but GCC takes what is in the register to be that.
+ * memcpy and memmove: R says how the source is loaded and W how the destination is stored to. n is an ordinary access,
+ * t one of the transaction, taR and taW one after another load or store. Sizes and addresses may be anything; areas may
+ * overlap in both. They return `to`: libitm's return nothing, but GCC takes what is in the register to be that.
  */
 #define ITM_DECLARE_COPY(how) \
     void *_ITM_memcpy##how(void *to, const void *from, size_t size_bytes); \
@@ -203,7 +216,10 @@ void *_ITM_memsetW(void *to, int byte, size_t size_bytes);
 void *_ITM_memsetWaR(void *to, int byte, size_t size_bytes);
 void *_ITM_memsetWaW(void *to, int byte, size_t size_bytes);
 
-/* itm_block.c: loads or stores a block of shared memory by words as large as its address allows. `to`, and `from`, may be unaligned. */
+/*
+ * itm_block.c: loads or stores a block of shared memory by words as large as its address allows. `to`, and `from`, may
+ * be unaligned.
+ */
 void tm_itm_load_block(void *to, const void *from, size_t size_bytes);
 void tm_itm_store_block(void *to, const void *from, size_t size_bytes);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The compiler's interface: memcpy, memmove and memset of shared memory. It is accessed by the largest words that are aligned, so that a
- * word that somebody stores as a whole is read as a whole; private memory may be aligned differently.
+ * The compiler's interface: memcpy, memmove and memset of shared memory. It is accessed by the largest words that are
+ * aligned, so that a word that somebody stores as a whole is read as a whole; private memory may be aligned
+ * differently.
  */
 #include "itm.h"
 
@@ -36,8 +37,9 @@ DEFINE_PRIVATE(16)
 DEFINE_PRIVATE(32)
 
 /*
- * Calls step(bits, at) for pieces of shared memory from `begin` to `end`, in their order, each aligned to its size. Where the first loop of
- * small pieces ends before a word's boundary, less than the next piece is left, and the address is aligned for all of that.
+ * Calls step(bits, at) for pieces of shared memory from `begin` to `end`, in their order, each aligned to its size.
+ * Where the first loop of small pieces ends before a word's boundary, less than the next piece is left, and the address
+ * is aligned for all of that.
  */
 #define EACH_PIECE(step, begin, end) \
     do { \
@@ -183,7 +185,9 @@ void *_ITM_memsetW(void *to, int byte, size_t size_bytes)
 ITM_ALIAS(memsetWaR, _ITM_memsetW)
 ITM_ALIAS(memsetWaW, _ITM_memsetW)
 
-/* Remembers private memory that ordinary stores are about to change, where the transaction may have to bring it back. */
+/*
+ * Remembers private memory that ordinary stores are about to change, where the transaction may have to bring it back.
+ */
 #define DEFINE_LOG(suffix, bits) \
     void _ITM_L##suffix(const uint##bits##_t *address) \
     { \

@@ -2,11 +2,12 @@
 /*
  * The compiler's interface: from functions to their clones.
  *
- * Tables are copied, and the copies' memory is never given back, so that a lookup takes no lock: it looks through memory that stays what it
- * is. A table that comes or goes meanwhile is none that the lookup needs, since the function that it asks for is loaded.
+ * Tables are copied, and the copies' memory is never given back, so that a lookup takes no lock: it looks through
+ * memory that stays what it is. A table that comes or goes meanwhile is none that the lookup needs, since the function
+ * that it asks for is loaded.
  *
- * The C run-time refers to the registration weakly. That does not take this file out of an archive, but a program that needs clones also
- * looks them up.
+ * The C run-time refers to the registration weakly. That does not take this file out of an archive, but a program that
+ * needs clones also looks them up.
  */
 #include "itm.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The compiler's names of an algorithm's loads and stores: other names for the same code, so that a barrier costs one call. Included at the
- * end of the file that defines them.
+ * The compiler's names of an algorithm's loads and stores: other names for the same code, so that a barrier costs one
+ * call. Included at the end of the file that defines them.
  */
 #ifndef TM_STM_ITM_NAMES_H
 #define TM_STM_ITM_NAMES_H
@@ -22,7 +22,9 @@
     ITM_ALIAS(WaR##suffix, tm_store##bits) \
     ITM_ALIAS(WaW##suffix, tm_store##bits)
 
-/* `load_for_write`: how the names of loads begin that expect a store to the same place; tm_load where there are none. */
+/*
+ * `load_for_write`: how the names of loads begin that expect a store to the same place; tm_load where there are none.
+ */
 #define TM_ITM_NAMES(load_for_write) \
     ITM_ALIASES(U1, 8, load_for_write) \
     ITM_ALIASES(U2, 16, load_for_write) \

@@ -6,7 +6,8 @@
  *
  *     0 s0 ... 88 s11 | 96 sp | 104 ra | 112 fs0 ... 200 fs11, where the calling convention preserves these
  *
- * and passes it to a function in C that copies it. fcsr is not kept: a transaction that changes it finds it changed when it restarts.
+ * and passes it to a function in C that copies it. fcsr is not kept: a transaction that changes it finds it changed
+ * when it restarts.
  */
 
 #define SP_OFFSET_BYTES 96
@@ -63,9 +64,13 @@
     .text
 
 BEGIN tm_start, tm_start_at
+#ifndef TM_WITHOUT_ITM
 BEGIN _ITM_beginTransaction, tm_itm_begin
+#endif
 
-/* void tm_checkpoint_resume(const struct tm_checkpoint *checkpoint, unsigned answer): returns from the begin once more. */
+/*
+ * void tm_checkpoint_resume(const struct tm_checkpoint *checkpoint, unsigned answer): returns from the begin once more.
+ */
     .globl  tm_checkpoint_resume
     .type   tm_checkpoint_resume, @function
     .balign 4

@@ -6,8 +6,8 @@
  *
  *     0 rbx | 8 rbp | 16 r12 | 24 r13 | 32 r14 | 40 r15 | 48 rsp after the return | 56 return address
  *
- * and passes it to a function in C that copies it. MXCSR and the x87 control word are not kept: a transaction that changes them finds
- * them changed when it restarts.
+ * and passes it to a function in C that copies it. MXCSR and the x87 control word are not kept: a transaction that
+ * changes them finds them changed when it restarts.
  *
  * In the Linux kernel, TM_RETURN is a jump to its return thunk (-DTM_RETURN=...).
  */
@@ -59,11 +59,14 @@
     .text
 
 BEGIN tm_start, tm_start_at
+#ifndef TM_WITHOUT_ITM
 BEGIN _ITM_beginTransaction, tm_itm_begin
+#endif
 
 /*
- * void tm_checkpoint_resume(const struct tm_checkpoint *checkpoint, unsigned answer): returns from the begin once more. The return address
- * goes back to where the begin's caller had put it, and a return takes it, since an indirect jump may go to landing pads only.
+ * void tm_checkpoint_resume(const struct tm_checkpoint *checkpoint, unsigned answer): returns from the begin once more.
+ * The return address goes back to where the begin's caller had put it, and a return takes it, since an indirect jump
+ * may go to landing pads only.
  */
     .globl  tm_checkpoint_resume
     .type   tm_checkpoint_resume, @function
