@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+#   make check-itm      programs compiled with -fgnu-tm, over both libraries, at -O2, -O0 and -O3
+
+# What compiles transactions. Without partial redundancy elimination: GCC 12 inserts loads behind the end of an inner
+# transaction that it then does not instrument. -Wclobbered is about setjmp.
+CFLAGS_GNU_TM = -fgnu-tm -fno-tree-pre -Wno-clobbered
+
+ITM_SUITES = accesses blocks nesting locals irrevocable clones memory calls torture main
+ITM_SUITES_x86_64 = vectors
+ITM_LEVELS = O2 O0 O3
+ITM_LIBRARIES = tl2 2pl
+ITM_PROGRAMS = $(foreach level,$(ITM_LEVELS),$(ITM_LIBRARIES:%=$(BUILD)/check/itm/$(level)/itm-%))
+ITM_PROGRAMS_user = $(ITM_LIBRARIES:%=$(BUILD)/check/itm/O2/bad-%)
+
+# itm_level,LEVEL: objects of this optimization, and programs of them. The compiler has to know malloc and memcpy as
+# such.
+define itm_level
+ITM_OBJECTS_$(1) = $$(patsubst %,$$(BUILD)/check/itm/$(1)/%.o,$$(ITM_SUITES) $$(ITM_SUITES_$$(ARCH)))
+
+$$(BUILD)/check/itm/$(1)/%.o: check/itm/%.c
+	@mkdir -p $$(@D)
+	$$(CC) $$(CFLAGS) $$(CFLAGS_GNU_TM) -fbuiltin -$(1) $$(ITM_CFLAGS_$$*) -c $$< -o $$@
+
+$$(BUILD)/check/itm/$(1)/itm-%: $$(ITM_OBJECTS_$(1)) $$(CHECK_HOST_OBJECTS) $$(CHECK_LIBC_$$(HOST)) $$(BUILD)/libtm-%.a
+	$$(CC) $$(LDFLAGS) $$^ -o $$@
+
+$$(BUILD)/check/itm/$(1)/bad-%: $$(BUILD)/check/itm/$(1)/bad.o $$(BUILD)/libtm-%.a
+	$$(CC) $$(LDFLAGS) $$^ -o $$@
+endef
+$(foreach level,$(ITM_LEVELS),$(eval $(call itm_level,$(level))))
+
+ITM_CFLAGS_vectors = -mavx -Wno-psabi
+ITM_CFLAGS_bad = -fhosted
+
+READELF = $(CROSS_COMPILE)readelf
+
+# RUN: what runs programs of another processor. No program may have taken GCC's own library.
+check-itm: $(ITM_PROGRAMS) $(ITM_PROGRAMS_$(HOST))
+	@set -e; for program in $^; do \
+		if $(READELF) --dynamic $$program | grep --quiet libitm; then echo "$$program needs libitm"; exit 1; fi; \
+		$(RUN) $$program; \
+	done
+
+.PHONY: check-itm
