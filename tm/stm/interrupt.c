@@ -11,6 +11,9 @@
 
 #include "transaction.h"
 
+/* Two stacks are further from each other than what a signal's frame and a handler's first functions need. */
+#define HANDLER_STACK_BYTES_MAX (256u * 1024)
+
 bool tm_has_interrupted(const struct tm_transaction *level, const struct tm_transaction *other)
 {
     for (const struct tm_transaction *context = level->interrupted; context; context = context->interrupted)
@@ -19,34 +22,52 @@ bool tm_has_interrupted(const struct tm_transaction *level, const struct tm_tran
     return false;
 }
 
+/* Where the stack of an interrupted context ends: below that its handlers run, where they are on the same stack, or nothing does. */
+static uintptr_t stack_end(const struct tm_transaction *interrupted)
+{
+    uintptr_t end = TM_DEAD_BEGIN();
+    for (const struct tm_transaction *level = tm_port_transaction(); level != interrupted; level = level->interrupted)
+        if (!level->is_on_interrupted_stack)
+            end = level->interrupted->stack_interrupted - TM_RED_ZONE_BYTES;
+    return end;
+}
+
 void tm_overtake(struct tm_transaction *interrupted)
 {
     if (interrupted->overtaken == TM_OVERTAKEN_FINISHED)
         return;
+    uintptr_t end = stack_end(interrupted);
     if (interrupted->phase == TM_PHASE_DECIDED) {
+        interrupted->commit_dead.begin = end;
         tm_algorithm_finish(interrupted);
         __atomic_store_n(&interrupted->overtaken, TM_OVERTAKEN_FINISHED, __ATOMIC_RELEASE);
         return;
     }
+    interrupted->rollback_dead = (struct tm_stack_range){end, tm_checkpoint_stack(&interrupted->checkpoint)};
     tm_algorithm_rollback(interrupted);
     __atomic_store_n(&interrupted->horizon, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&interrupted->overtaken, TM_OVERTAKEN_ROLLED_BACK, __ATOMIC_RELEASE);
 }
 
-void tm_overtake_asked(struct tm_transaction *level)
+static void overtake_interrupted(const struct tm_transaction *level, bool all)
 {
     if (!level->is_interrupt_level)
         return;
-    for (struct tm_transaction *context = level->interrupted; context; context = context->interrupted)
-        if (__atomic_load_n(&context->doomed, __ATOMIC_ACQUIRE) && !context->overtaken)
+    for (struct tm_transaction *context = level->interrupted; context; context = context->interrupted) {
+        bool is_wanted = all || __atomic_load_n(&context->doomed, __ATOMIC_ACQUIRE);
+        if (is_wanted && (context->activity & 1) && !context->overtaken)
             tm_overtake(context);
+    }
+}
+
+void tm_overtake_asked(struct tm_transaction *level)
+{
+    overtake_interrupted(level, false);
 }
 
 void tm_overtake_visible(struct tm_transaction *level)
 {
-    for (struct tm_transaction *context = level->interrupted; context; context = context->interrupted)
-        if ((context->activity & 1) && !context->overtaken)
-            tm_overtake(context);
+    overtake_interrupted(level, true);
 }
 
 #ifndef TM_PORT_GUARDED_STORE
@@ -71,9 +92,9 @@ void tm_interrupt_enter(struct tm_transaction *level, uintptr_t *program_counter
     (void)program_counter;
 #endif
     struct tm_transaction *interrupted = tm_port_transaction();
-    if (interrupted->depth)
-        interrupted->rollback_dead =
-            (struct tm_stack_range){stack_pointer, tm_checkpoint_stack(&interrupted->checkpoint)};
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    level->is_on_interrupted_stack = here < stack_pointer && stack_pointer - here < HANDLER_STACK_BYTES_MAX;
+    interrupted->stack_interrupted = stack_pointer;
     level->interrupted = interrupted;
     tm_port_transaction_set(level);
 }

@@ -120,7 +120,7 @@ bool tm_transaction_destroy(struct tm_transaction *transaction, uintptr_t stack_
     bool was_closed = transaction->depth == 0;
     if (!was_closed) {
         tm_rollback(transaction, (struct tm_stack_range){TM_DEAD_BEGIN(), stack_end});
-        tm_port_transaction_leave();
+        tm_end_after_rollback(transaction);
     }
     tm_wait_for_readers(transaction);
     if (transaction->is_interrupt_level)
@@ -143,6 +143,8 @@ void tm_contexts_free(void)
 void *tm_alloc(size_t size_bytes, unsigned flags)
 {
     struct tm_transaction *transaction = tm_port_transaction();
+    if (transaction->is_interrupt_level && !TM_PORT_ALLOCATES_IN_INTERRUPTS)
+        return NULL;
     if (!transaction->depth)
         return tm_port_allocate(size_bytes, flags);
     transaction->unusual = true;

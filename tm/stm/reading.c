@@ -61,7 +61,7 @@ static void check_not_doomed(struct tm_transaction *transaction)
 
 bool tm_validate(const struct tm_transaction *transaction)
 {
-    uint64_t horizon = transaction->horizon ? transaction->horizon : transaction->first_version + 1;
+    uint64_t horizon = transaction->horizon_own ? transaction->horizon_own : transaction->first_version + 1;
     TM_LOG_EACH(tm_orec *, read, &transaction->reads)
     {
         uint64_t word = __atomic_load_n(*read, __ATOMIC_ACQUIRE);
@@ -74,21 +74,26 @@ bool tm_validate(const struct tm_transaction *transaction)
 void tm_extend(struct tm_transaction *transaction, uint64_t version)
 {
     check_not_doomed(transaction);
-    if (transaction->read_only && transaction->horizon)
+    /* Who dooms a transaction may be late, and mean the one before. */
+    if (__atomic_load_n(&transaction->horizon, __ATOMIC_RELAXED) != transaction->horizon_own)
+        tm_restart(transaction, TM_CAUSE_DOOMED);
+    if (transaction->read_only && transaction->horizon_own)
         tm_restart(transaction, TM_CAUSE_READ_ONLY);
     tm_become_visible(transaction);
     /* The first read was of a time of its own, which has to be within the snapshot. */
-    if (transaction->horizon == 0 && has_read(transaction) && version < transaction->first_version)
+    if (transaction->horizon_own == 0 && has_read(transaction) && version < transaction->first_version)
         version = transaction->first_version;
     /* c -> version: no snapshot is later than the clock, and the read that needs this one will have it. */
     uint64_t clock = __atomic_load_n(&tm_shared.clock, __ATOMIC_ACQUIRE);
     while (clock < version &&
            !__atomic_compare_exchange_n(&tm_shared.clock, &clock, version, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
         ;
+    TM_FENCE_AFTER_LOCKED();
     /* The clock before the records: what changes a record after this look at it has a later version than this snapshot. */
     if (!tm_validate(transaction))
         tm_restart(transaction, TM_CAUSE_INVALID);
-    __atomic_store_n(&transaction->horizon, (clock < version ? version : clock) + 1, __ATOMIC_RELAXED);
+    transaction->horizon_own = (clock < version ? version : clock) + 1;
+    __atomic_store_n(&transaction->horizon, transaction->horizon_own, __ATOMIC_RELAXED);
     /*
      * A handler on this processor that has set the horizon to 0 meanwhile is found here. Of an obstinate transaction elsewhere the 0 may be
      * lost: then this one is doomed only when it next owns a record, or commits.
@@ -107,6 +112,8 @@ void tm_meet_owner(struct tm_transaction *transaction, uint64_t word, unsigned *
         tm_overtake(owner);
         return;
     } else if (owner->mode == TM_MODE_OBSTINATE && owner->obstinacy < transaction->obstinacy) {
+        /* The older one may be waiting for what this one has interrupted. */
+        tm_overtake_asked(transaction);
         tm_restart(transaction, TM_CAUSE_LOCKED);
     } else {
         __atomic_store_n(&owner->doomed, 1, __ATOMIC_RELEASE);
@@ -188,14 +195,14 @@ void tm_own(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
             continue;
         }
         /* Owned, it will not be looked at again: if it was read, then as it is now. */
-        if (has_read(transaction) && word >= transaction->horizon) {
-            bool is_first_read = transaction->horizon == 0 && first_read(transaction) == orec;
+        if (has_read(transaction) && word >= transaction->horizon_own) {
+            bool is_first_read = transaction->horizon_own == 0 && first_read(transaction) == orec;
             if (is_first_read && word != transaction->first_version)
                 tm_restart(transaction, TM_CAUSE_INVALID);
             if (!is_first_read) {
                 tm_extend(transaction, word);
                 word = __atomic_load_n(orec, __ATOMIC_ACQUIRE);
-                if (word >= transaction->horizon)
+                if (word >= transaction->horizon_own)
                     continue;
             }
         }
@@ -207,7 +214,7 @@ void tm_own(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
         transaction->owned.next += sizeof *owned;
         bool becomes_visible = !(transaction->activity & 1);
         if (becomes_visible)
-            __atomic_store_n(&transaction->activity, transaction->activity + 1, __ATOMIC_RELAXED);
+            __atomic_store_n(&transaction->activity, transaction->activity + 1, __ATOMIC_RELEASE);
         /* 0 | version -> 1 | number. Sequentially consistent: it is the fence behind `activity`. */
         bool is_owned = __atomic_compare_exchange_n(orec, &word, transaction->owned_word, false, __ATOMIC_SEQ_CST,
                                                     __ATOMIC_ACQUIRE);

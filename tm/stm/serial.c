@@ -92,8 +92,8 @@ void tm_become_visible(struct tm_transaction *transaction)
 {
     if (transaction->activity & 1)
         return;
-    /* even -> odd */
-    __atomic_store_n(&transaction->activity, transaction->activity + 1, __ATOMIC_RELAXED);
+    /* even -> odd. Release: whoever sees it sees that this attempt is not the one that was overtaken. */
+    __atomic_store_n(&transaction->activity, transaction->activity + 1, __ATOMIC_RELEASE);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (TM_UNLIKELY(__atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin))
         tm_restart(transaction, TM_CAUSE_SERIAL);

@@ -173,7 +173,7 @@ bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_s
     bool changed = transaction->written.next != transaction->written.begin;
     own_all(transaction);
     if (transaction->owned.next == transaction->owned.begin) {
-        if (!transaction->horizon &&
+        if (!transaction->horizon_own &&
             __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
             tm_restart(transaction, TM_CAUSE_SERIAL);
         return false;
@@ -200,8 +200,13 @@ bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_s
 
 void tm_algorithm_finish(struct tm_transaction *interrupted)
 {
-    if (interrupted->commit_version)
-        write_back_all(interrupted, interrupted->commit_dead, &tm_never);
+    /* Not the words whose records it has let go of: they may be others' by now. */
+    TM_LOG_EACH(struct tm_written, entry, &interrupted->written)
+    {
+        bool is_owned = __atomic_load_n(tm_orec_of(entry->address), __ATOMIC_RELAXED) == interrupted->owned_word;
+        if (is_owned && !tm_is_in(interrupted->commit_dead, entry->address))
+            write_back(entry, &tm_never);
+    }
     tm_disown(interrupted, interrupted->commit_version);
 }
 

@@ -39,6 +39,7 @@ static __attribute__((__noinline__)) void begin_attempt(struct tm_transaction *t
     transaction->read_only = transaction->flags & TM_READ_ONLY;
     transaction->read_step_bytes = transaction->read_only ? 0 : sizeof(tm_orec *);
     __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
+    transaction->overtaken = TM_OVERTAKEN_NOT;
     transaction->depth = 1;
     if ((transaction->flags & TM_SERIAL) || (transaction->alone && !transaction->is_interrupt_level)) {
         begin_alone(transaction);
@@ -128,6 +129,8 @@ static __attribute__((__noinline__)) uint32_t begin_unusual(struct tm_transactio
         if (!transaction)
             return answers->exhausted;
     }
+    if (transaction->is_interrupt_level && (flags & TM_SERIAL))
+        tm_port_fatal("a transaction of an interrupt level cannot be serial");
     transaction->begins++;
     copy_checkpoint(&transaction->checkpoint, checkpoint);
     transaction->answers = answers;
@@ -159,6 +162,7 @@ uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *
         return cancellable ? answers->started : answers->direct;
     }
     __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
+    transaction->overtaken = TM_OVERTAKEN_NOT;
     transaction->serial_begin = __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE);
     if (TM_UNLIKELY(transaction->serial_begin & 1))
         tm_wait_while_serial(transaction);
@@ -167,26 +171,28 @@ uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *
     return answers->started;
 }
 
-/* What every transaction has used. */
+/* What every transaction has used. A handler that comes in between takes it for running, or for ended; and not for one to undo. */
 TM_INLINE void end_attempt(struct tm_transaction *transaction)
 {
     uint64_t activity = transaction->activity;
     if (activity & 1)
         __atomic_store_n(&transaction->activity, activity + 1, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    transaction->undo.next = transaction->undo.begin;
+    transaction->owned.next = transaction->owned.begin;
+    transaction->reads.next = transaction->reads.begin;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     transaction->phase = TM_PHASE_RUNNING;
     transaction->horizon = 0;
+    transaction->horizon_own = 0;
     transaction->depth = 0;
     transaction->direct = true;
     transaction->direct_undo = false;
-    transaction->reads.next = transaction->reads.begin;
-    transaction->owned.next = transaction->owned.begin;
-    transaction->undo.next = transaction->undo.begin;
 }
 
 /* What few have used. */
 static void end_unusual_attempt(struct tm_transaction *transaction)
 {
-    transaction->overtaken = TM_OVERTAKEN_NOT;
     transaction->read_only = false;
     transaction->read_step_bytes = sizeof(tm_orec *);
     transaction->local.next = transaction->local.begin;
@@ -303,8 +309,7 @@ void tm_rollback(struct tm_transaction *transaction, struct tm_stack_range dead)
 #define DEAD_SINCE(checkpoint) \
     ((struct tm_stack_range){TM_DEAD_BEGIN(), tm_checkpoint_stack(checkpoint)})
 
-/* There will be no other attempt. */
-static void end_after_rollback(struct tm_transaction *transaction)
+void tm_end_after_rollback(struct tm_transaction *transaction)
 {
     transaction->restarts = 0;
     transaction->alone = false;
@@ -338,7 +343,7 @@ static __attribute__((noreturn)) void give_up(struct tm_transaction *transaction
 {
     if (!transaction->answers->exhausted)
         tm_port_fatal("there is no memory for what a transaction has to remember");
-    end_after_rollback(transaction);
+    tm_end_after_rollback(transaction);
     tm_checkpoint_resume(&transaction->checkpoint, transaction->answers->exhausted);
 }
 
@@ -420,7 +425,7 @@ void tm_cancel_level(struct tm_transaction *transaction, bool outermost)
     if (!transaction->cancellable)
         tm_port_fatal("an irrevocable transaction was cancelled");
     tm_rollback(transaction, DEAD_SINCE(&transaction->checkpoint));
-    end_after_rollback(transaction);
+    tm_end_after_rollback(transaction);
     transaction->counts.cancels++;
     tm_checkpoint_resume(&transaction->checkpoint, transaction->answers->cancelled);
 }

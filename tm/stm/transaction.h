@@ -124,6 +124,9 @@ TM_INLINE bool tm_is_in(struct tm_stack_range range, const void *address)
 /* The stack pointer of a function's caller, when it had called. */
 #define TM_CALLERS_STACK() ((uintptr_t)__builtin_dwarf_cfa())
 
+/* What x86-64 functions that call no others use below the stack pointer. */
+#define TM_RED_ZONE_BYTES 128
+
 /* What a handler on the same processor has done with a transaction that it interrupted, and that is in its way. */
 enum tm_overtaken {
     TM_OVERTAKEN_NOT,
@@ -155,6 +158,8 @@ struct tm_transaction {
      * the first word only, or because somebody wants the transaction to look at `doomed` and `overtaken` at its next load.
      */
     uint64_t horizon;
+    /* The horizon as this context has set it last. */
+    uint64_t horizon_own;
     /* This context's word in records that it owns. */
     uint64_t owned_word;
     struct tm_log reads; /* of tm_orec * */
@@ -205,6 +210,8 @@ struct tm_transaction {
     /* The interrupt levels of this thread or processor, and of a level the next one. */
     struct tm_transaction *levels;
     bool is_interrupt_level;
+    bool is_on_interrupted_stack; /* Of an interrupt level: its handler runs on the stack of what it interrupted. */
+    uintptr_t stack_interrupted; /* The stack pointer when this context was interrupted. */
     /* Of an interrupt level: what its thread has given back already of what earlier transactions freed. */
     char *freed_drained;
     size_t freed_begin_bytes; /* What of `freed` is of earlier transactions. */
@@ -237,6 +244,9 @@ void tm_rollback(struct tm_transaction *transaction, struct tm_stack_range dead)
 /* tm_commit and tm_become_irrevocable, called by a function whose own caller's stack begins at `callers_stack`. */
 int tm_commit_from(uintptr_t callers_stack);
 void tm_become_irrevocable_from(uintptr_t callers_stack);
+
+/* After a rollback that no other attempt follows. */
+void tm_end_after_rollback(struct tm_transaction *transaction);
 
 /* Undoes the attempt and begins the transaction again. */
 void tm_restart(struct tm_transaction *transaction, enum tm_cause cause) __attribute__((noreturn, cold));

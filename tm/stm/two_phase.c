@@ -34,7 +34,7 @@ bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_s
     (void)callers_stack;
     if (transaction->owned.next == transaction->owned.begin) {
         /* One word was read, or what was read is of one time. */
-        if (!transaction->horizon &&
+        if (!transaction->horizon_own &&
             __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
             tm_restart(transaction, TM_CAUSE_SERIAL);
         return false;
@@ -60,7 +60,7 @@ void tm_algorithm_finish(struct tm_transaction *interrupted)
 void tm_algorithm_rollback(struct tm_transaction *transaction)
 {
     /* Somebody may have read what was stored, and look at the record again: it must not be as it was. */
-    uint64_t version = has_stored(transaction) ? tm_next_version(transaction) : 0;
+    uint64_t version = tm_next_version(transaction);
     tm_undo(&transaction->undo, 0, transaction->rollback_dead, &transaction->overtaken);
     tm_disown(transaction, version);
 }

@@ -106,7 +106,7 @@ void tm_store_local64(uint64_t *address, uint64_t value);
 
 /*
  * Allocates memory that a restart or a cancel frees again. `flags` goes to the host's allocator (Linux: GFP_KERNEL and the like; elsewhere
- * 0). Null when there is none. What is not yet published may be written plainly.
+ * 0). Null when there is none, and in signal and bare interrupt handlers. What is not yet published may be written plainly.
  */
 void *tm_alloc(size_t size_bytes, unsigned flags);
 
@@ -116,7 +116,8 @@ void tm_free(void *memory);
 /*
  * Locked sections that exclude transactions (Bressler, section 3.1): for what cannot be in a transaction. The lock is a 64-bit word that
  * begins as 0. tm_lock waits until it is free and until no transaction that has called tm_weak_lock for it is under way; a transaction
- * that calls tm_weak_lock (at its beginning) waits while the lock is held. Not for use in a transaction: tm_lock, tm_unlock.
+ * that calls tm_weak_lock (at its beginning) waits while the lock is held. Not for use in a transaction or an interrupt
+ * handler: tm_lock, tm_unlock. A section of tm_lock contains no transaction, and so no other tm_lock.
  */
 void tm_lock(uint64_t *lock);
 void tm_unlock(uint64_t *lock);

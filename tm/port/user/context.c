@@ -13,6 +13,7 @@
 #include <tm/interrupt.h>
 #include <tm/port.h>
 #include <tm/signals.h>
+#include <tm/tm.h>
 
 struct levels {
     struct tm_transaction *contexts[TM_SIGNAL_LEVELS_MAX];
@@ -44,6 +45,8 @@ static uintptr_t stack_end(void)
 
 static void thread_exits(void *context)
 {
+    /* No handler comes while its context goes. */
+    unsigned long interrupts = tm_port_interrupts_disable();
     bool was_closed = tm_transaction_destroy(context, stack_end());
 
     for (unsigned level = 0; level < levels.count; level++)
@@ -51,6 +54,7 @@ static void thread_exits(void *context)
     levels = (struct levels){0};
     tm_port_current = &tm_outside;
     thread_context = NULL;
+    tm_port_interrupts_restore(interrupts);
     if (!was_closed) {
         static const char text[] = "tm: a thread exited inside a transaction, which was taken back\n";
         if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
@@ -123,6 +127,8 @@ int tm_signals_prepare(unsigned count)
 {
     if (count > TM_SIGNAL_LEVELS_MAX)
         return EINVAL;
+    if (tm_in_transaction())
+        return EBUSY;
     if (!thread_context && !tm_port_transaction_make())
         return ENOMEM;
     while (levels.count < count) {
@@ -138,21 +144,25 @@ int tm_signals_prepare(unsigned count)
 void tm_signal_enter(void *context)
 {
     ucontext_t *interrupted = context;
+    unsigned level = levels.used;
 
-    if (levels.used == levels.count)
+    if (level == levels.count)
         tm_port_fatal("a signal handler with transactions in a thread that is not prepared for it (tm_signals_prepare)");
+    /* Taken before it is entered: another signal may come in between. */
+    levels.used++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 #if defined(__x86_64__)
-    tm_interrupt_enter(levels.contexts[levels.used], (uintptr_t *)&interrupted->uc_mcontext.gregs[REG_RIP],
+    tm_interrupt_enter(levels.contexts[level], (uintptr_t *)&interrupted->uc_mcontext.gregs[REG_RIP],
                        (uintptr_t)interrupted->uc_mcontext.gregs[REG_RSP]);
 #else
-    tm_interrupt_enter(levels.contexts[levels.used], (uintptr_t *)&interrupted->uc_mcontext.__gregs[REG_PC],
+    tm_interrupt_enter(levels.contexts[level], (uintptr_t *)&interrupted->uc_mcontext.__gregs[REG_PC],
                        interrupted->uc_mcontext.__gregs[REG_SP]);
 #endif
-    levels.used++;
 }
 
 void tm_signal_leave(void)
 {
+    tm_interrupt_leave(levels.contexts[levels.used - 1]);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     levels.used--;
-    tm_interrupt_leave(levels.contexts[levels.used]);
 }

@@ -183,6 +183,8 @@ void tm_bare_transactions_enter(void);
 void tm_bare_transactions_leave(void);
 
 /* From an arena of a fixed size; null where nothing is left. Aligned to 16 bytes. Not in handlers. */
+/* Its functions are not safe in interrupt handlers. */
+#define TM_PORT_ALLOCATES_IN_INTERRUPTS 0
 void *tm_port_allocate(size_t size_bytes, unsigned flags);
 void tm_port_free(void *memory);
 

@@ -127,6 +127,8 @@ TM_INLINE void tm_port_transaction_leave(void)
 {
 }
 
+/* Its functions are not safe in signal handlers. */
+#define TM_PORT_ALLOCATES_IN_INTERRUPTS 0
 void *tm_port_allocate(size_t size_bytes, unsigned flags);
 void tm_port_free(void *memory);
 

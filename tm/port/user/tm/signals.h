@@ -24,7 +24,8 @@
 /* Says which signals' handlers contain transactions; before the first of them can come. While a transaction runs alone they wait. */
 void tm_signals_declare(const sigset_t *signals);
 
-/* Makes the calling thread ready for `levels` handlers within each other. 0, or ENOMEM, or EINVAL above TM_SIGNAL_LEVELS_MAX. */
+/* Makes the calling thread ready for `levels` handlers within each other. 0, or ENOMEM, or EINVAL above TM_SIGNAL_LEVELS_MAX,
+ * or EBUSY in a transaction. */
 int tm_signals_prepare(unsigned levels);
 
 /* In a handler installed with SA_SIGINFO: `context` is its third argument. */
