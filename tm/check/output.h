@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Results: an object of JSON on a line of its own, which programs collect. Other lines, of tables, do not begin with {. */
+/*
+ * Results: an object of JSON on a line of its own, which programs collect. Other lines, of tables, do not begin with {.
+ */
 #ifndef TM_CHECK_OUTPUT_H
 #define TM_CHECK_OUTPUT_H
 

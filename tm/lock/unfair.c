@@ -46,28 +46,6 @@
 
 #include "node.h"
 
-/* (x, 0) -> (x, 1). Acquire if so. A compare-and-swap that fails because somebody joined is tried again. */
-static bool take(struct tm_unfair_lock *lock, uint32_t *word)
-{
-    *word = __atomic_load_n(&lock->word.value, __ATOMIC_RELAXED);
-    while (!(*word & TM_QUEUE_LOCKED_MASK))
-        if (__atomic_compare_exchange_n(&lock->word.value, word, *word | TM_QUEUE_LOCKED, 1, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED))
-            return true;
-    return false;
-}
-
-bool tm_unfair_lock_steal(struct tm_unfair_lock *lock)
-{
-    uint32_t word;
-
-    if (!take(lock, &word))
-        return false;
-    if (word & TM_QUEUE_TAIL_MASK)
-        tm_statistics_add(TM_STATISTIC_TRY_STEALS);
-    return true;
-}
-
 /* Joins the queue as its last. */
 static void join(struct tm_unfair_lock *lock, struct tm_lock_node *node, uint32_t tail)
 {
@@ -109,10 +87,17 @@ static uint32_t steal_turns(uint32_t position)
     return turns;
 }
 
+/* (x, 0) -> (x, 1). Acquire if so. Only reads while the lock is held: the line stays shared among the waiters. */
+static bool take(struct tm_unfair_lock *lock)
+{
+    return !__atomic_load_n(&lock->word.locked, __ATOMIC_RELAXED) &&
+           !(__atomic_fetch_or(&lock->word.value, TM_QUEUE_LOCKED, __ATOMIC_ACQUIRE) & TM_QUEUE_LOCKED);
+}
+
 /* Waits in the queue, wherever that is by now, until the lock is taken. Acquire. */
 static void wait_and_take(struct tm_unfair_lock *lock, struct tm_lock_node *node)
 {
-    uint32_t position, word;
+    uint32_t position;
     unsigned turns = 0;
 
     do {
@@ -123,7 +108,7 @@ static void wait_and_take(struct tm_unfair_lock *lock, struct tm_lock_node *node
             if (position && __atomic_load_n(&node->head, __ATOMIC_RELAXED))
                 break;
         }
-    } while (!take(lock, &word));
+    } while (!take(lock));
     position = position < TM_STATISTICS_POSITIONS ? position : TM_STATISTICS_POSITIONS - 1;
     tm_statistics_add(TM_STATISTIC_STEALS_0 + position);
 }
@@ -159,14 +144,11 @@ static void leave(struct tm_unfair_lock *lock, struct tm_lock_node *node, uint32
 void tm_unfair_lock_wait(struct tm_unfair_lock *lock)
 {
     uint32_t tail;
-    struct tm_lock_node *node;
     unsigned turns = 0;
+    struct tm_lock_node *node = tm_lock_node_enter(&tail);
 
-    if (tm_unfair_lock_steal(lock))
-        return;
-    node = tm_lock_node_enter(&tail);
     if (TM_UNLIKELY(!node)) {
-        while (!tm_unfair_lock_steal(lock))
+        while (!take(lock))
             tm_port_wait(&turns);
         return;
     }

@@ -10,14 +10,16 @@
  *
  * and may define
  *
- *     LOCK_CONTEXT                  a type of which an acquisition has one, until its release: as MCS's node
+ *     LOCK_CONTEXT         a type of which an acquisition has one, until its release: as MCS's node
  *     LOCK_TRY_ACQUIRE(lock, context)
  *     LOCK_READ_ACQUIRE, LOCK_READ_TRY_ACQUIRE, LOCK_READ_RELEASE     the same; then the others are for writing
- *     LOCK_WAITERS(lock)            a number that changes whenever somebody begins to wait, and only then while the lock
- *                                   is held: most of a queue's tail
- *     LOCK_FAIR                     1: first come, first served
- *     LOCK_TRANSACTIONAL            1: a section may be a transaction, in which nobody sees what others do meanwhile
- *     LOCK_SETUP()                  called once, before all others
+ *     LOCK_WAITERS(lock)   a number that changes whenever somebody begins to wait, and only then as long as the lock is
+ *                          held: of a queue, the tail
+ *     LOCK_FAIR            1: first come, first served
+ *     LOCK_TRANSACTIONAL   1: a section may be a transaction, in which nobody sees what others do meanwhile
+ *     LOCK_KIND            a word: with which others it is compared
+ *     LOCK_COMPARATOR      1: it is another library's, and only measured
+ *     LOCK_SETUP()         called once, before all others
  */
 #ifndef TM_CHECK_LOCKS_ADAPTER_H
 #define TM_CHECK_LOCKS_ADAPTER_H
@@ -32,6 +34,12 @@
 #endif
 #ifndef LOCK_TRANSACTIONAL
 #define LOCK_TRANSACTIONAL 0
+#endif
+#ifndef LOCK_KIND
+#define LOCK_KIND spin
+#endif
+#ifndef LOCK_COMPARATOR
+#define LOCK_COMPARATOR 0
 #endif
 #ifndef LOCK_SETUP
 #define LOCK_SETUP() ((void)0)

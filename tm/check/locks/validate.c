@@ -7,6 +7,7 @@
 
 #include "../host.h"
 #include "../random.h"
+#include "../words.h"
 
 #define LINES 4
 /* Threads of the tests that have a part for each. */
@@ -395,7 +396,7 @@ static void run(void)
     LOCK_SETUP();
     for (unsigned i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
         test_name = tests[i].name;
-        if (!validate_wants("tests", test_name))
+        if (!words_wants("tests", test_name))
             continue;
         tests[i].run();
         validate_report(lock_name, test_name, NULL);

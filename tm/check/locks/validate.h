@@ -15,9 +15,6 @@ struct validation {
 extern uint64_t validate_sections;
 extern uint64_t validate_seed;
 
-/* Whether the word is one of the list that the key is given, separated by commas; or nothing is given. */
-bool validate_wants(const char *key, const char *word);
-
 /* Reports the result. With `failure` not NULL it does not return. */
 void validate_report(const char *lock, const char *test, const char *failure);
 

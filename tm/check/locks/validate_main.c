@@ -8,6 +8,7 @@
 
 #include "../host.h"
 #include "../output.h"
+#include "../words.h"
 
 /* Far more than any test takes, with other programs at work as well. */
 #define TEST_SECONDS_MAX 60
@@ -24,25 +25,6 @@ static const struct validation *const validations[] = {
 
 uint64_t validate_sections;
 uint64_t validate_seed;
-
-bool validate_wants(const char *key, const char *word)
-{
-    const char *list = host_text(key, "");
-
-    if (!*list)
-        return true;
-    while (*list) {
-        const char *w = word;
-
-        while (*w && *list == *w)
-            list++, w++;
-        if (!*w && (!*list || *list == ','))
-            return true;
-        while (*list && *list++ != ',')
-            ;
-    }
-    return false;
-}
 
 void validate_report(const char *lock, const char *test, const char *failure)
 {
@@ -66,7 +48,7 @@ int check_main(void)
     validate_seed = host_number("seed", 1);
     host_watchdog(TEST_SECONDS_MAX);
     for (unsigned i = 0; i < sizeof(validations) / sizeof(validations[0]); i++)
-        if (validate_wants("locks", validations[i]->name))
+        if (words_wants("locks", validations[i]->name))
             validations[i]->run();
     return 0;
 }

@@ -10,3 +10,4 @@
 #define LOCK_RELEASE(lock, context) tm_mcs_lock_release(lock, context)
 #define LOCK_WAITERS(lock) ((uintptr_t)__atomic_load_n(&(lock)->tail, __ATOMIC_RELAXED))
 #define LOCK_FAIR 1
+#define LOCK_KIND mcs

@@ -8,3 +8,4 @@
 #define LOCK_TRY_ACQUIRE(lock, context) tm_paravirtualized_lock_try_acquire(lock)
 #define LOCK_RELEASE(lock, context) tm_paravirtualized_lock_release(lock)
 #define LOCK_WAITERS(lock) (__atomic_load_n(&(lock)->word.value, __ATOMIC_RELAXED) & TM_QUEUE_TAIL_MASK)
+#define LOCK_KIND sleeping

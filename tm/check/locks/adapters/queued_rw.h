@@ -12,3 +12,4 @@
 #define LOCK_READ_RELEASE(lock, context) tm_queued_rw_lock_read_release(lock)
 #define LOCK_WAITERS(lock) __atomic_load_n(&(lock)->queue.word.value, __ATOMIC_RELAXED)
 #define LOCK_FAIR 1
+#define LOCK_KIND rw

@@ -9,3 +9,4 @@
 #define LOCK_RELEASE(lock, context) tm_ticket_lock_release(lock)
 #define LOCK_WAITERS(lock) __atomic_load_n(&(lock)->word, __ATOMIC_RELAXED)
 #define LOCK_FAIR 1
+#define LOCK_KIND ticket

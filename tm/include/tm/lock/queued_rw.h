@@ -7,7 +7,8 @@
  * Where it departs: readers in interrupt handlers have no way past the queue. A processor that holds the lock for
  * reading must not take it again, not even for reading, unless it tries only: a writer may wait in between.
  *
- * Fair: first come, first served, and readers that come one after another share the lock.
+ * Fair: first come, first served, and readers that come one after another share the lock. As in Linux's, the head of
+ * the queue bars the way only once it has said so in the word: until it runs, others may come and go.
  *
  *     bits 31..9   readers: how many hold the lock, or have counted themselves to find out
  *     bit  8       waiting: a writer is the head of the queue

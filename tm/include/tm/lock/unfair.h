@@ -37,16 +37,23 @@ struct tm_unfair_lock {
 
 #define TM_UNFAIR_LOCK_INITIALIZER {{0}}
 
-/* Takes the lock, (x, 0) -> (x, 1), whoever waits, if it is free: whether it did. Acquire if so. */
-bool tm_unfair_lock_steal(struct tm_unfair_lock *lock);
+/* (x, 0) -> (x, 1), whoever waits: whether the lock was free. Acquire if so. (x, 1) -> (x, 1) otherwise. */
+TM_INLINE bool tm_unfair_lock_take(struct tm_unfair_lock *lock)
+{
+    uint32_t word = __atomic_fetch_or(&lock->word.value, TM_QUEUE_LOCKED, __ATOMIC_ACQUIRE);
 
-/* Takes the lock after it was found held, or with a queue. Acquire. */
+    if (TM_STATISTICS && word && !(word & TM_QUEUE_LOCKED))
+        tm_statistics_add(TM_STATISTIC_TRY_STEALS);
+    return !(word & TM_QUEUE_LOCKED);
+}
+
+/* Takes the lock after it was found held. Acquire. */
 void tm_unfair_lock_wait(struct tm_unfair_lock *lock);
 
 /* Takes the lock if it is free, past a queue if there is one: whether it did. Acquire if so. Never waits. */
 TM_INLINE bool tm_unfair_lock_try_acquire(struct tm_unfair_lock *lock)
 {
-    if (!tm_queue_word_take(&lock->word) && !tm_unfair_lock_steal(lock))
+    if (__atomic_load_n(&lock->word.locked, __ATOMIC_RELAXED) || !tm_unfair_lock_take(lock))
         return false;
     tm_lock_taken(lock);
     return true;
@@ -55,7 +62,7 @@ TM_INLINE bool tm_unfair_lock_try_acquire(struct tm_unfair_lock *lock)
 /* Takes the lock, and waits in the queue while it is held and cannot be stolen. Acquire. Not recursive. */
 TM_INLINE void tm_unfair_lock_acquire(struct tm_unfair_lock *lock)
 {
-    if (TM_UNLIKELY(!tm_queue_word_take(&lock->word)))
+    if (TM_UNLIKELY(!tm_unfair_lock_take(lock)))
         tm_unfair_lock_wait(lock);
     tm_lock_taken(lock);
 }

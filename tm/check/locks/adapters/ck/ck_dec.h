@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#include <ck_spinlock.h>
+
+#define LOCK_NAME ck_dec
+#define LOCK_TYPE ck_spinlock_dec_t
+#define LOCK_INITIALIZER CK_SPINLOCK_DEC_INITIALIZER
+#define LOCK_ACQUIRE(lock, context) ck_spinlock_dec_lock(lock)
+#define LOCK_RELEASE(lock, context) ck_spinlock_dec_unlock(lock)
+#define LOCK_KIND spin
+#define LOCK_COMPARATOR 1

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Measures locks. Words:
+ *
+ *     locks=a,b                 of all
+ *     measure=uncontended,throughput,loop
+ *     runs=N (15)               of each; the locks take turns, so that what disturbs one run disturbs all
+ *     threads=1,2,4,8,16,32     of throughput and loop
+ *     pairs=N (200000)          of uncontended: on one thread, with nothing between acquisition and release
+ *     duration_ms=N (50)        of throughput: an addition in the section
+ *     section_turns=N (0)       and so much work; and
+ *     pause_turns=N (0)         so much after it
+ *     iterations=N (1000000)    of loop: each thread's, with nothing between acquisition and release
+ *
+ * The loop is that of Long, "Unfair Queued Spinlocks and Transactional Locks", 2015. The slides give "average run times
+ * (a 1 million lock-unlock loop) for different number of contending threads" and a standard deviation. It is taken here
+ * that each thread loops a million times: 37 s for 32 threads are then 1.2 us for an acquisition of the byte lock,
+ * and would be 37 us if a million were all. Average and deviation are over the threads of all runs; an unfair lock is
+ * one whose threads end at different times.
+ *
+ * LOCKS is X(name) for each lock, from the makefile.
+ */
+#include "benchmark.h"
+
+#include <tm/statistics.h>
+
+#include "../output.h"
+#include "../words.h"
+
+#define LOCKS_MAX 48
+#define RUNS_MAX 64
+#define COUNTS_MAX 12
+/* Of results: nanoseconds and cycles come with three decimals. */
+#define THOUSAND 1000
+
+#define X(name) extern const struct benchmark benchmark_##name;
+LOCKS
+#undef X
+
+static const struct benchmark *const all[] = {
+#define X(name) &benchmark_##name,
+    LOCKS
+#undef X
+};
+
+struct benchmark_parameters benchmark_parameters;
+struct benchmark_thread benchmark_threads[HOST_THREADS_MAX];
+struct benchmark_meeting benchmark_meeting;
+
+static const struct benchmark *locks[LOCKS_MAX];
+static unsigned locks_count;
+static unsigned runs;
+
+/* The numbers of threads that are asked for and possible. */
+static uint64_t counts[COUNTS_MAX];
+static unsigned counts_count;
+
+/* Results of a measurement: of each lock and run. */
+static uint64_t results[LOCKS_MAX][RUNS_MAX];
+
+static uint64_t median(uint64_t *values, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++)
+        for (unsigned j = i; j && values[j - 1] > values[j]; j--) {
+            uint64_t value = values[j];
+
+            values[j] = values[j - 1];
+            values[j - 1] = value;
+        }
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+static uint64_t square_root(uint64_t value)
+{
+    uint64_t root = 0;
+
+    for (uint64_t bit = 1ull << 31; bit; bit >>= 1)
+        if ((root | bit) * (root | bit) <= value)
+            root |= bit;
+    return root;
+}
+
+/* A member whose name ends with the clock's unit. */
+static void add_time(struct output *output, const char *name, uint64_t thousandths)
+{
+    struct output member = OUTPUT_INITIALIZER;
+
+    output_text(&member, name);
+    output_text(&member, "_");
+    output_text(&member, host_clock_unit());
+    output_member_thousandths(output, member.text, thousandths);
+}
+
+static void add_head(struct output *output, const char *measure, const struct benchmark *lock, uint64_t threads)
+{
+    output_member_text(output, "benchmark", measure);
+    output_member_text(output, "lock", lock->name);
+    output_member_text(output, "kind", lock->kind);
+    output_member_number(output, "threads", threads);
+    output_member_number(output, "runs", runs);
+}
+
+static bool reading;
+static uint64_t pairs_count;
+static const struct benchmark *measured;
+
+static void uncontended_body(unsigned thread)
+{
+    uint64_t begin = host_clock();
+
+    (void)thread;
+    (reading ? measured->read_pairs : measured->pairs)(pairs_count);
+    benchmark_threads[0].time = host_clock() - begin;
+}
+
+/* The shortest median among the comparators of a kind; 0 where there is none. */
+static uint64_t best_of_kind(const char *kind, const uint64_t *medians)
+{
+    uint64_t best = 0;
+
+    for (unsigned i = 0; i < locks_count; i++)
+        if (locks[i]->comparator && words_equal(locks[i]->kind, kind) && medians[i] && (!best || medians[i] < best))
+            best = medians[i];
+    return best;
+}
+
+static void uncontended(const char *measure)
+{
+    uint64_t medians[LOCKS_MAX];
+
+    for (unsigned run = 0; run < runs; run++)
+        for (unsigned i = 0; i < locks_count; i++) {
+            measured = locks[i];
+            if (reading && !measured->read_pairs)
+                continue;
+            host_run(1, uncontended_body);
+            results[i][run] = benchmark_threads[0].time * THOUSAND / pairs_count;
+        }
+    for (unsigned i = 0; i < locks_count; i++)
+        medians[i] = reading && !locks[i]->read_pairs ? 0 : median(results[i], runs);
+    for (unsigned i = 0; i < locks_count; i++) {
+        struct output output = OUTPUT_INITIALIZER;
+        uint64_t best = best_of_kind(locks[i]->kind, medians);
+
+        if (!medians[i])
+            continue;
+        add_head(&output, measure, locks[i], 1);
+        add_time(&output, "latency_median", medians[i]);
+        add_time(&output, "latency_min", results[i][0]);
+        add_time(&output, "latency_max", results[i][runs - 1]);
+        if (best)
+            output_member_thousandths(&output, "ratio_to_best_of_kind", medians[i] * THOUSAND / best);
+        output_object_end(&output);
+    }
+}
+
+/* Whether a lock is measured with so many threads. */
+static bool is_measured(const struct benchmark *lock, unsigned threads)
+{
+    return !lock->one_thread_a_processor || threads <= host_processors();
+}
+
+/* Runs a body on so many threads. Returns the time from the meeting to when the last has ended. */
+static uint64_t run_together(void (*body)(unsigned thread), unsigned threads)
+{
+    uint64_t time_max = 0;
+
+    benchmark_parameters.threads = threads;
+    benchmark_meeting.arrived = benchmark_meeting.over = 0;
+    host_run(threads, body);
+    for (unsigned i = 0; i < threads; i++)
+        if (benchmark_threads[i].time > time_max)
+            time_max = benchmark_threads[i].time;
+    return time_max;
+}
+
+static void throughput(unsigned threads)
+{
+    for (unsigned run = 0; run < runs; run++)
+        for (unsigned i = 0; i < locks_count; i++) {
+            uint64_t time, sections = 0;
+
+            if (!is_measured(locks[i], threads))
+                continue;
+            time = run_together(locks[i]->throughput, threads);
+            for (unsigned thread = 0; thread < threads; thread++)
+                sections += benchmark_threads[thread].sections;
+            results[i][run] = time * THOUSAND / (sections ? sections : 1);
+        }
+    for (unsigned i = 0; i < locks_count; i++) {
+        struct output output = OUTPUT_INITIALIZER;
+
+        if (!is_measured(locks[i], threads))
+            continue;
+        add_head(&output, "throughput", locks[i], threads);
+        add_time(&output, "section_median", median(results[i], runs));
+        add_time(&output, "section_min", results[i][0]);
+        add_time(&output, "section_max", results[i][runs - 1]);
+        output_object_end(&output);
+    }
+}
+
+/* Steals, where they are counted. */
+static void add_steals(struct output *output, const uint64_t *counters)
+{
+    if (!TM_STATISTICS)
+        return;
+    output_member_number(output, "acquisitions", counters[TM_STATISTIC_ACQUISITIONS]);
+    output_member_number(output, "try_steals", counters[TM_STATISTIC_TRY_STEALS]);
+    for (unsigned i = 0; i < TM_STATISTICS_POSITIONS; i++)
+        output_member_number(output, tm_statistics_name(TM_STATISTIC_STEALS_0 + i),
+                             counters[TM_STATISTIC_STEALS_0 + i]);
+}
+
+static void loop(const struct benchmark *lock, unsigned threads)
+{
+    static uint64_t times[RUNS_MAX * HOST_THREADS_MAX];
+    uint64_t counters[TM_STATISTICS_COUNT], average = 0, squares = 0, all_average = 0;
+    unsigned count = 0;
+    /* Times in units of a microsecond, so that squares of minutes fit. */
+    uint64_t unit = host_clock_frequency_hz() / 1000000;
+    struct output output = OUTPUT_INITIALIZER;
+
+    tm_statistics_reset();
+    for (unsigned run = 0; run < runs; run++) {
+        all_average += run_together(lock->loop, threads) / unit / runs;
+        for (unsigned thread = 0; thread < threads; thread++)
+            times[count++] = benchmark_threads[thread].time / unit;
+    }
+    tm_statistics_read(counters);
+    for (unsigned i = 0; i < count; i++)
+        average += times[i];
+    average /= count;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t difference = times[i] > average ? times[i] - average : average - times[i];
+
+        squares += difference * difference / count;
+    }
+    add_head(&output, "loop", lock, threads);
+    output_member_number(&output, "iterations", benchmark_parameters.loop_iterations);
+    output_member_thousandths(&output, "average_ms", average);
+    output_member_thousandths(&output, "standard_deviation_ms", square_root(squares));
+    output_member_thousandths(&output, "all_threads_average_ms", all_average);
+    add_steals(&output, counters);
+    output_object_end(&output);
+}
+
+int check_main(void)
+{
+    host_watchdog(0);
+    for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (words_wants("locks", all[i]->name) && locks_count < LOCKS_MAX)
+            locks[locks_count++] = all[i];
+    runs = (unsigned)host_number("runs", 15);
+    if (runs < 1 || runs > RUNS_MAX)
+        runs = RUNS_MAX;
+    counts_count = words_numbers("threads", "1,2,4,8,16,32", host_threads_max(), counts, COUNTS_MAX);
+    pairs_count = host_number("pairs", 200000);
+    benchmark_parameters.duration = host_number("duration_ms", 50) * (host_clock_frequency_hz() / 1000);
+    benchmark_parameters.section_turns = (unsigned)host_number("section_turns", 0);
+    benchmark_parameters.pause_turns = (unsigned)host_number("pause_turns", 0);
+    benchmark_parameters.loop_iterations = host_number("iterations", 1000000);
+    for (unsigned i = 0; i < locks_count; i++)
+        locks[i]->setup();
+    if (words_wants("measure", "uncontended")) {
+        uncontended("uncontended");
+        reading = true;
+        uncontended("uncontended_reading");
+    }
+    for (unsigned i = 0; words_wants("measure", "throughput") && i < counts_count; i++)
+        throughput((unsigned)counts[i]);
+    for (unsigned i = 0; words_wants("measure", "loop") && i < counts_count; i++)
+        for (unsigned j = 0; j < locks_count; j++)
+            if (is_measured(locks[j], (unsigned)counts[i]))
+                loop(locks[j], (unsigned)counts[i]);
+    return 0;
+}
