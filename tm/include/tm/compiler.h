@@ -6,6 +6,12 @@
 #define TM_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define TM_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define TM_ALIGNED_TO_LINE __attribute__((aligned(TM_CACHE_LINE_SIZE)))
+/* C and C++ have different names for it. */
+#ifdef __cplusplus
+#define TM_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#else
+#define TM_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
 #define TM_INLINE static inline __attribute__((always_inline))
 
 #endif

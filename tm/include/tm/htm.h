@@ -88,7 +88,7 @@ extern struct tm_htm_found {
     enum tm_htm_kind kind;
 } TM_ALIGNED_TO_LINE tm_htm_found;
 
-_Static_assert(TM_STATISTIC_ABORTS_OTHER - TM_STATISTIC_ABORTS_CONFLICT == TM_HTM_OTHER, "a counter for each cause");
+TM_STATIC_ASSERT(TM_STATISTIC_ABORTS_OTHER - TM_STATISTIC_ABORTS_CONFLICT == TM_HTM_OTHER, "a counter for each cause");
 
 /*
  * Finds the kind: RTM where CPUID names it and one of several transactions commits, Xmetatm where the port says that

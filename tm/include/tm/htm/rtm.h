@@ -70,7 +70,7 @@ TM_INLINE void tm_htm_commit(void)
 /* The code, an immediate, is the cause. Codes of other programs are TM_HTM_EXPLICIT. */
 TM_INLINE __attribute__((noreturn)) void tm_htm_abort(enum tm_htm_cause cause)
 {
-    _Static_assert(TM_HTM_EXPLICIT == 2 && TM_HTM_TAKEN == 3 && TM_HTM_IO == 4, "the codes below");
+    TM_STATIC_ASSERT(TM_HTM_EXPLICIT == 2 && TM_HTM_TAKEN == 3 && TM_HTM_IO == 4, "the codes below");
     if (cause == TM_HTM_TAKEN)
         __asm__ volatile("xabort $3" ::: "memory");
     if (cause == TM_HTM_IO)

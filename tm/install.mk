@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Installation; included by the Makefile.
+#
+#   make install           libraries, headers, files for pkg-config and manual pages, below $(DESTDIR)$(PREFIX)
+#   make check-install     uses an installation as the README says
+#   make check-man         holds the manual pages to the headers
+#
+# Variables: DESTDIR, PREFIX, LIBDIR, INCLUDEDIR, MANDIR. <tm/port.h> is the host's, so each HOST, and each processor's
+# user programs, want a PREFIX of their own.
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+INSTALL ?= install
+
+INSTALLED_LIBRARIES = libtm-tl2.a libtm-2pl.a libtm.a
+# <tm/arch.h>, and what its variants share, are for the library's own sources.
+INSTALLED_HEADERS = $(filter-out tm/arch/%,$(shell cd include && find tm -name '*.h' | sort))
+INSTALLED_HEADERS_PORT = $(shell cd port/$(HOST) && find tm -name '*.h' | sort)
+# <tm/htm/xmetatm.h> includes it.
+INSTALLED_HEADERS_riscv64 = ../workloads/include/xmetatm.h
+# What programs on bare harts begin with.
+INSTALLED_HEADERS_bare = $(RUNTIME)/bare.h port/bare/harts.h
+INSTALLED_START_bare = $(BARE_START) $(RUNTIME)/link.ld
+
+# What callers are compiled with and linked with. OPTIONS change what the inline functions of the headers do.
+USE_CFLAGS = -I$${includedir} $(USE_CFLAGS_$(HOST)) $(filter -D%,$(OPTIONS))
+USE_CFLAGS_user = -pthread
+USE_CFLAGS_bare = -ffreestanding $(CFLAGS_bare)
+USE_LIBS_user = -pthread
+USE_LIBS_bare = $(subst $(RUNTIME),$${libdir}/tm,$(LDFLAGS_bare)) $(addprefix $${libdir}/tm/,$(notdir $(BARE_START)))
+
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' ../Cargo.toml)
+
+# use,LIBRARY,ALGORITHM: the text of a file for pkg-config.
+define use
+prefix=$(PREFIX)
+libdir=$(LIBDIR)
+includedir=$(INCLUDEDIR)
+
+Name: $(1)
+Description: Locks and software transactions ($(2)); link without -fgnu-tm what was compiled with it
+Version: $(VERSION)
+Cflags: $(USE_CFLAGS)
+Libs: $(USE_LIBS_$(HOST)) -L$${libdir} -l$(1)
+endef
+
+USES = $(addprefix $(BUILD)/,tm.pc tm-2pl.pc tm-tl2.pc)
+$(BUILD)/tm.pc $(BUILD)/tm-2pl.pc: ALGORITHM = two-phase locking
+$(BUILD)/tm-tl2.pc: ALGORITHM = TL2
+# Written anew each time: what is in them comes from the command line.
+$(USES): FORCE
+	@mkdir -p $(@D)
+	$(file >$@,$(call use,$(basename $(@F)),$(ALGORITHM)))
+FORCE:
+
+# Each name that a page has besides its own gets a page that includes it.
+install: $(INSTALLED_LIBRARIES:%=$(BUILD)/%) $(filter %.o,$(INSTALLED_START_$(HOST))) $(USES)
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR) $(INSTALLED_LIBRARIES:%=$(BUILD)/%)
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig $(USES)
+	$(if $(INSTALLED_START_$(HOST)),$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR)/tm $(INSTALLED_START_$(HOST)))
+	for header in $(INSTALLED_HEADERS:%=include/./%) $(INSTALLED_HEADERS_PORT:%=port/$(HOST)/./%); do \
+		$(INSTALL) -D -m 644 $$header $(DESTDIR)$(INCLUDEDIR)/$${header#*/./} || exit; \
+	done
+	$(if $(INSTALLED_HEADERS_$(ARCH)),$(INSTALL) -D -m 644 -t $(DESTDIR)$(INCLUDEDIR) $(INSTALLED_HEADERS_$(ARCH)))
+	$(if $(INSTALLED_HEADERS_$(HOST)),$(INSTALL) -D -m 644 -t $(DESTDIR)$(INCLUDEDIR)/tm $(INSTALLED_HEADERS_$(HOST)))
+	for page in man/*.[1-9]; do \
+		section=man$${page##*.}; \
+		$(INSTALL) -D -m 644 -t $(DESTDIR)$(MANDIR)/$$section $$page || exit; \
+		for name in $$(check/man/names $$page); do \
+			[ man/$$name.$${page##*.} = $$page ] || \
+				echo ".so $$section/$${page##*/}" >$(DESTDIR)$(MANDIR)/$$section/$$name.$${page##*.} || exit; \
+		done; \
+	done
+
+# The installation is made for this, into a folder of its own.
+check-install: $(INSTALLED_LIBRARIES:%=$(BUILD)/%)
+	rm -rf $(BUILD)/installed
+	$(MAKE) install DESTDIR= PREFIX=$(abspath $(BUILD))/installed
+	CC=$(CC) OPTIONS='$(OPTIONS)' check/install/check $(HOST) $(abspath $(BUILD))/installed
+
+check-man:
+	check/man/check $(BUILD)/man
+
+check: check-man check-install
+
+.PHONY: install check-install check-man FORCE
