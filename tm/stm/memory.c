@@ -101,7 +101,6 @@ struct tm_transaction *tm_transaction_create(bool is_interrupt_level)
         return NULL;
     }
     transaction->counts = (struct tm_counts){0};
-    transaction->read_step_bytes = sizeof(tm_orec *);
     transaction->unusual = is_interrupt_level;
     transaction->freed_drained = transaction->freed.begin;
     tm_context_use(transaction);

@@ -147,10 +147,9 @@ static __attribute__((__noinline__)) uint32_t begin_unusual(struct tm_transactio
 uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *checkpoint, const struct tm_answers *answers)
 {
     struct tm_transaction *transaction = tm_port_transaction();
-    if (TM_UNLIKELY(transaction->depth | transaction->unusual | (flags & ~TM_NOT_PRIVATIZING)))
+    if (TM_UNLIKELY(transaction->depth | transaction->unusual | (flags & ~(TM_NOT_PRIVATIZING | TM_READ_ONLY))))
         return begin_unusual(transaction, flags, cancellable, checkpoint, answers);
     transaction->begins++;
-    copy_checkpoint(&transaction->checkpoint, checkpoint);
     transaction->answers = answers;
     transaction->cancellable = cancellable;
     transaction->flags = flags;
@@ -158,9 +157,16 @@ uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *
     transaction->depth = 1;
     if (tm_solo_begin(transaction)) {
         transaction->mode = TM_MODE_SOLO;
-        transaction->direct_undo = cancellable;
-        return cancellable ? answers->started : answers->direct;
+        /* Without a way back no registers need be kept. */
+        if (!cancellable)
+            return answers->direct;
+        copy_checkpoint(&transaction->checkpoint, checkpoint);
+        transaction->direct_undo = true;
+        return answers->started;
     }
+    copy_checkpoint(&transaction->checkpoint, checkpoint);
+    transaction->read_only = flags & TM_READ_ONLY;
+    transaction->read_step_bytes = flags & TM_READ_ONLY ? 0 : sizeof(tm_orec *);
     __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
     transaction->overtaken = TM_OVERTAKEN_NOT;
     transaction->serial_begin = __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE);
@@ -193,8 +199,6 @@ TM_INLINE void end_attempt(struct tm_transaction *transaction)
 /* What few have used. */
 static void end_unusual_attempt(struct tm_transaction *transaction)
 {
-    transaction->read_only = false;
-    transaction->read_step_bytes = sizeof(tm_orec *);
     transaction->local.next = transaction->local.begin;
     transaction->nested.next = transaction->nested.begin;
 }
@@ -215,7 +219,7 @@ static void run_actions(struct tm_log *actions, size_t mark_bytes, bool backward
             begin->function(begin->argument);
 }
 
-/* A transaction that has nested, freed, restarted or run alone, or that said more than TM_NOT_PRIVATIZING; and no transaction. */
+/* A transaction that has nested, freed, restarted or run alone, or that was begun with rare flags; and no transaction. */
 static __attribute__((__noinline__)) int commit_unusual(struct tm_transaction *transaction, uintptr_t callers_stack)
 {
     if (transaction->depth != 1) {
