@@ -8,7 +8,7 @@
 #include <tm/port.h>
 
 struct output {
-    char text[1000];
+    char text[2000];
     unsigned length;
 };
 

@@ -11,25 +11,37 @@
  */
 #include <tm/lock/queued_rw.h>
 
+/* The queue is a queued lock that counts nothing, and has no holder but the head of the queue. */
+static void queue_enter(struct tm_queued_rw_lock *lock)
+{
+    if (!tm_queue_word_take(&lock->queue.word))
+        tm_queued_lock_wait(&lock->queue);
+}
+
+static void queue_leave(struct tm_queued_rw_lock *lock)
+{
+    __atomic_store_n(&lock->queue.word.locked, 0, __ATOMIC_RELEASE);
+}
+
 void tm_queued_rw_lock_read_wait(struct tm_queued_rw_lock *lock)
 {
     unsigned turns = 0;
 
     /* (r+1,w,W) -> (r,w,W) */
     __atomic_fetch_sub(&lock->word, TM_QUEUED_RW_READER, __ATOMIC_RELAXED);
-    tm_queued_lock_acquire(&lock->queue);
+    queue_enter(lock);
     /* (r,0,W) -> (r+1,0,W). No writer waits on the word: that would be the head. */
     __atomic_fetch_add(&lock->word, TM_QUEUED_RW_READER, __ATOMIC_RELAXED);
     while (__atomic_load_n(&lock->word, __ATOMIC_ACQUIRE) & TM_QUEUED_RW_WRITER)
         tm_port_wait(&turns);
-    tm_queued_lock_release(&lock->queue);
+    queue_leave(lock);
 }
 
 void tm_queued_rw_lock_write_wait(struct tm_queued_rw_lock *lock)
 {
     unsigned turns = 0;
 
-    tm_queued_lock_acquire(&lock->queue);
+    queue_enter(lock);
     /* (r,0,W) -> (r,1,W), from (0,0,0) as well: then the loop takes it at once. */
     __atomic_fetch_or(&lock->word, TM_QUEUED_RW_WAITING, __ATOMIC_RELAXED);
     for (;;) {
@@ -41,5 +53,5 @@ void tm_queued_rw_lock_write_wait(struct tm_queued_rw_lock *lock)
             break;
         tm_port_wait(&turns);
     }
-    tm_queued_lock_release(&lock->queue);
+    queue_leave(lock);
 }

@@ -3,7 +3,7 @@
  * Measures locks. Words:
  *
  *     locks=a,b                 of all
- *     measure=uncontended,throughput,loop
+ *     tests=uncontended,throughput,loop
  *     runs=N (15)               of each; the locks take turns, so that what disturbs one run disturbs all
  *     threads=1,2,4,8,16,32     of throughput and loop
  *     pairs=N (200000)          of uncontended: on one thread, with nothing between acquisition and release
@@ -11,6 +11,8 @@
  *     section_turns=N (0)       and so much work; and
  *     pause_turns=N (0)         so much after it
  *     iterations=N (1000000)    of loop: each thread's, with nothing between acquisition and release
+ *     htm=off                   no hardware transactions
+ *     seed=N (1)                only told again: to tell runs of a machine apart
  *
  * The loop is that of Long, "Unfair Queued Spinlocks and Transactional Locks", 2015. The slides give "average run times
  * (a 1 million lock-unlock loop) for different number of contending threads" and a standard deviation. It is taken here
@@ -22,6 +24,7 @@
  */
 #include "benchmark.h"
 
+#include <tm/htm.h>
 #include <tm/statistics.h>
 
 #include "../output.h"
@@ -91,11 +94,14 @@ static void add_time(struct output *output, const char *name, uint64_t thousandt
     output_member_thousandths(output, member.text, thousandths);
 }
 
-static void add_head(struct output *output, const char *measure, const struct benchmark *lock, uint64_t threads)
+static void add_head(struct output *output, const char *test, const struct benchmark *lock, uint64_t threads)
 {
-    output_member_text(output, "benchmark", measure);
+    output_member_text(output, "benchmark", "lock");
     output_member_text(output, "lock", lock->name);
+    output_member_text(output, "test", test);
     output_member_text(output, "kind", lock->kind);
+    output_member_text(output, "htm", tm_htm_kind_name(tm_htm_kind()));
+    output_member_number(output, "seed", host_number("seed", 1));
     output_member_number(output, "threads", threads);
     output_member_number(output, "runs", runs);
 }
@@ -124,7 +130,7 @@ static uint64_t best_of_kind(const char *kind, const uint64_t *medians)
     return best;
 }
 
-static void uncontended(const char *measure)
+static void uncontended(const char *test)
 {
     uint64_t medians[LOCKS_MAX];
 
@@ -144,7 +150,7 @@ static void uncontended(const char *measure)
 
         if (!medians[i])
             continue;
-        add_head(&output, measure, locks[i], 1);
+        add_head(&output, test, locks[i], 1);
         add_time(&output, "latency_median", medians[i]);
         add_time(&output, "latency_min", results[i][0]);
         add_time(&output, "latency_max", results[i][runs - 1]);
@@ -200,54 +206,56 @@ static void throughput(unsigned threads)
     }
 }
 
-/* Steals, where they are counted. */
-static void add_steals(struct output *output, const uint64_t *counters)
+/* All counters, where they are compiled in. */
+static void add_counters(struct output *output)
 {
-    if (!TM_STATISTICS)
-        return;
-    output_member_number(output, "acquisitions", counters[TM_STATISTIC_ACQUISITIONS]);
-    output_member_number(output, "try_steals", counters[TM_STATISTIC_TRY_STEALS]);
-    for (unsigned i = 0; i < TM_STATISTICS_POSITIONS; i++)
-        output_member_number(output, tm_statistics_name(TM_STATISTIC_STEALS_0 + i),
-                             counters[TM_STATISTIC_STEALS_0 + i]);
+    uint64_t counters[TM_STATISTICS_COUNT];
+
+    tm_statistics_read(counters);
+    for (unsigned i = 0; TM_STATISTICS && i < TM_STATISTICS_COUNT; i++)
+        output_member_number(output, tm_statistics_name(i), counters[i]);
 }
 
 static void loop(const struct benchmark *lock, unsigned threads)
 {
     static uint64_t times[RUNS_MAX * HOST_THREADS_MAX];
-    uint64_t counters[TM_STATISTICS_COUNT], average = 0, squares = 0, all_average = 0;
+    uint64_t elapsed = 0, mean = 0, variance = 0, least = UINT64_MAX, most = 0;
     unsigned count = 0;
-    /* Times in units of a microsecond, so that squares of minutes fit. */
-    uint64_t unit = host_clock_frequency_hz() / 1000000;
     struct output output = OUTPUT_INITIALIZER;
 
     tm_statistics_reset();
     for (unsigned run = 0; run < runs; run++) {
-        all_average += run_together(lock->loop, threads) / unit / runs;
+        elapsed += run_together(lock->loop, threads) / runs;
         for (unsigned thread = 0; thread < threads; thread++)
-            times[count++] = benchmark_threads[thread].time / unit;
+            times[count++] = benchmark_threads[thread].time;
     }
-    tm_statistics_read(counters);
-    for (unsigned i = 0; i < count; i++)
-        average += times[i];
-    average /= count;
     for (unsigned i = 0; i < count; i++) {
-        uint64_t difference = times[i] > average ? times[i] - average : average - times[i];
+        mean += times[i] / count;
+        least = times[i] < least ? times[i] : least;
+        most = times[i] > most ? times[i] : most;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        /* In thousands, so that the squares of minutes fit. */
+        uint64_t difference = (times[i] > mean ? times[i] - mean : mean - times[i]) / THOUSAND;
 
-        squares += difference * difference / count;
+        variance += difference * difference / count;
     }
     add_head(&output, "loop", lock, threads);
     output_member_number(&output, "iterations", benchmark_parameters.loop_iterations);
-    output_member_thousandths(&output, "average_ms", average);
-    output_member_thousandths(&output, "standard_deviation_ms", square_root(squares));
-    output_member_thousandths(&output, "all_threads_average_ms", all_average);
-    add_steals(&output, counters);
+    add_time(&output, "elapsed", elapsed * THOUSAND);
+    add_time(&output, "thread_mean", mean * THOUSAND);
+    add_time(&output, "thread_deviation", square_root(variance) * THOUSAND * THOUSAND);
+    add_time(&output, "thread_least", least * THOUSAND);
+    add_time(&output, "thread_most", most * THOUSAND);
+    add_counters(&output);
     output_object_end(&output);
 }
 
 int check_main(void)
 {
     host_watchdog(0);
+    if (words_equal(host_text("htm", ""), "off"))
+        tm_htm_disable();
     for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (words_wants("locks", all[i]->name) && locks_count < LOCKS_MAX)
             locks[locks_count++] = all[i];
@@ -262,14 +270,14 @@ int check_main(void)
     benchmark_parameters.loop_iterations = host_number("iterations", 1000000);
     for (unsigned i = 0; i < locks_count; i++)
         locks[i]->setup();
-    if (words_wants("measure", "uncontended")) {
+    if (words_wants("tests", "uncontended")) {
         uncontended("uncontended");
         reading = true;
-        uncontended("uncontended_reading");
+        uncontended("uncontended-reading");
     }
-    for (unsigned i = 0; words_wants("measure", "throughput") && i < counts_count; i++)
+    for (unsigned i = 0; words_wants("tests", "throughput") && i < counts_count; i++)
         throughput((unsigned)counts[i]);
-    for (unsigned i = 0; words_wants("measure", "loop") && i < counts_count; i++)
+    for (unsigned i = 0; words_wants("tests", "loop") && i < counts_count; i++)
         for (unsigned j = 0; j < locks_count; j++)
             if (is_measured(locks[j], (unsigned)counts[i]))
                 loop(locks[j], (unsigned)counts[i]);

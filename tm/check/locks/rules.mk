@@ -14,6 +14,9 @@ HAS_CK = $(shell echo '\#include <ck_spinlock.h>' | $(CC) -E - >/dev/null 2>&1 &
 # each,NAMES: X(name) for each, as the programs have their lists.
 each = '-DLOCKS=$(foreach name,$(1),X($(name)))'
 CHECK_HOST_OBJECTS = $(call objects,check/host_$(HOST).c check/output.c check/words.c) $(CHECK_HOST_$(HOST))
+VALIDATE = $(BUILD)/check/locks/validate$(ELF)
+BENCHMARK = $(BUILD)/check/locks/benchmark$(ELF)
+CHECK_PROGRAMS += $(VALIDATE) $(BENCHMARK)
 vpath %.h $(ADAPTER_FOLDER) $(ADAPTER_FOLDER)/pthread $(ADAPTER_FOLDER)/ck
 
 $(BUILD)/check/locks/validate-%.o: check/locks/validate.c %.h
@@ -26,16 +29,16 @@ $(BUILD)/check/locks/benchmark-%.o: check/locks/benchmark.c %.h
 
 $(BUILD)/check/locks/validate_main.o: CFLAGS += $(call each,$(ADAPTERS))
 $(BUILD)/check/locks/validate_main.o $(BUILD)/check/locks/benchmark_main.o: $(wildcard $(ADAPTER_FOLDER)/*.h)
-$(BUILD)/check/locks/validate: $(ADAPTERS:%=$(BUILD)/check/locks/validate-%.o) \
+$(VALIDATE): $(ADAPTERS:%=$(BUILD)/check/locks/validate-%.o) \
 		$(call objects,check/locks/validate_main.c) $(CHECK_HOST_OBJECTS) $(BUILD)/libtm-lock.a
 	$(CC) $(LDFLAGS) $^ -o $@
 
 $(BUILD)/check/locks/benchmark_main.o: CFLAGS += $(call each,$(ADAPTERS) $(COMPARATORS))
-$(BUILD)/check/locks/benchmark: $(patsubst %,$(BUILD)/check/locks/benchmark-%.o,$(ADAPTERS) $(COMPARATORS)) \
+$(BENCHMARK): $(patsubst %,$(BUILD)/check/locks/benchmark-%.o,$(ADAPTERS) $(COMPARATORS)) \
 		$(call objects,check/locks/benchmark_main.c) $(CHECK_HOST_OBJECTS) $(BUILD)/libtm-lock.a
 	$(CC) $(LDFLAGS) $^ -o $@
 
-check-locks: $(BUILD)/check/locks/validate
+check-locks: $(VALIDATE)
 	$<
 
 # ThreadSanitizer knows no hardware transactions.
@@ -44,17 +47,17 @@ check-locks-tsan:
 		LDFLAGS='$(LDFLAGS) -fsanitize=thread' check-locks
 
 # The loop of a million, and who steals in it, is of the locks that may be stolen: it takes the fair ones hours.
-LOOP = measure=loop locks=byte,unfair,paravirtualized,pthread_spin,pthread_mutex,ck_fas threads=4,8,16,32 runs=5
+LOOP = tests=loop locks=byte,unfair,paravirtualized,pthread_spin,pthread_mutex,ck_fas threads=4,8,16,32 runs=5
 
-bench-locks: $(BUILD)/check/locks/benchmark
-	$< measure=uncontended > $(BUILD)/locks.jsonl
-	$< measure=throughput runs=5 >> $(BUILD)/locks.jsonl
+bench-locks: $(BENCHMARK)
+	$< tests=uncontended > $(BUILD)/locks.jsonl
+	$< tests=throughput runs=5 >> $(BUILD)/locks.jsonl
 	$< $(LOOP) >> $(BUILD)/locks.jsonl
 	awk -f check/table.awk $(BUILD)/locks.jsonl
 	$(MAKE) BUILD=$(BUILD)/statistics OPTIONS='$(OPTIONS) -DTM_STATISTICS=1' bench-locks-steals
 
-bench-locks-steals: $(BUILD)/check/locks/benchmark
-	$< measure=loop locks=byte,unfair,paravirtualized threads=4,8,16,32 runs=1 > $(BUILD)/steals.jsonl
+bench-locks-steals: $(BENCHMARK)
+	$< tests=loop locks=byte,unfair,paravirtualized threads=4,8,16,32 runs=1 > $(BUILD)/steals.jsonl
 	awk -f check/table.awk $(BUILD)/steals.jsonl
 
 .PHONY: check-locks check-locks-tsan bench-locks bench-locks-steals

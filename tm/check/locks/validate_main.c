@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Validates locks. Words: locks=a,b (all), tests=a,b (all), sections=N (40000), seed=N (1).
+ * Validates locks. Words: locks=a,b (all), tests=a,b (all), sections=N (40000), seed=N (1), htm=off for no hardware
+ * transactions.
  *
  * LOCKS is X(name) for each lock, from the makefile.
  */
 #include "validate.h"
+
+#include <tm/htm.h>
 
 #include "../host.h"
 #include "../output.h"
@@ -33,6 +36,7 @@ void validate_report(const char *lock, const char *test, const char *failure)
     output_member_text(&output, "validate", "lock");
     output_member_text(&output, "lock", lock);
     output_member_text(&output, "test", test);
+    output_member_text(&output, "htm", tm_htm_kind_name(tm_htm_kind()));
     output_member_text(&output, "result", failure ? "failed" : "passed");
     if (failure)
         output_member_text(&output, "failure", failure);
@@ -46,6 +50,8 @@ int check_main(void)
 {
     validate_sections = host_number("sections", 40000);
     validate_seed = host_number("seed", 1);
+    if (words_equal(host_text("htm", ""), "off"))
+        tm_htm_disable();
     host_watchdog(TEST_SECONDS_MAX);
     for (unsigned i = 0; i < sizeof(validations) / sizeof(validations[0]); i++)
         if (words_wants("locks", validations[i]->name))
