@@ -3,6 +3,8 @@
 #include <tm/interrupt.h>
 #include <tm/port.h>
 
+#include "clones.h"
+
 static struct {
     struct tm_transaction *own;
     struct tm_transaction *levels[TM_BARE_LEVELS_MAX];
@@ -12,6 +14,8 @@ static struct {
 
 struct tm_transaction *tm_port_transaction_make(void)
 {
+    tm_bare_clones_register();
+
     struct tm_transaction *own = tm_transaction_create(false);
 
     if (own) {
