@@ -40,19 +40,28 @@ libdir=$(LIBDIR)
 includedir=$(INCLUDEDIR)
 
 Name: $(1)
-Description: Locks and software transactions ($(2)); link without -fgnu-tm what was compiled with it
+Description: Locks and software transactions ($(2))
 Version: $(VERSION)
 Cflags: $(USE_CFLAGS)
 Libs: $(USE_LIBS_$(HOST)) -L$${libdir} -l$(1)
 endef
 
-USES = $(addprefix $(BUILD)/,tm.pc tm-2pl.pc tm-tl2.pc)
+# What -fgnu-tm needs besides: man/tm-itm.7. Linking takes nothing of it.
+define use_itm
+Name: tm-itm
+Description: What __transaction_atomic is compiled with; link with this, tm-2pl or tm-tl2, and without -fgnu-tm
+Version: $(VERSION)
+Requires: tm
+Cflags: -fgnu-tm -fno-ipa-sra -fno-tree-pre
+endef
+
+USES = $(addprefix $(BUILD)/,tm.pc tm-2pl.pc tm-tl2.pc tm-itm.pc)
 $(BUILD)/tm.pc $(BUILD)/tm-2pl.pc: ALGORITHM = two-phase locking
 $(BUILD)/tm-tl2.pc: ALGORITHM = TL2
 # Written anew each time: what is in them comes from the command line.
 $(USES): FORCE
 	@mkdir -p $(@D)
-	$(file >$@,$(call use,$(basename $(@F)),$(ALGORITHM)))
+	$(file >$@,$(if $(ALGORITHM),$(call use,$(basename $(@F)),$(ALGORITHM)),$(use_itm)))
 FORCE:
 
 # Each name that a page has besides its own gets a page that includes it.
