@@ -200,12 +200,15 @@ bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_s
 
 void tm_algorithm_finish(struct tm_transaction *interrupted)
 {
-    /* Not the words whose records it has let go of: they may be others' by now. */
+    /*
+     * Not the words whose records it has let go of: they may be others' by now. Guarded, because a handler that interrupts this one here may
+     * meet the same transaction, finish it, and store to its words before this one goes on.
+     */
     TM_LOG_EACH(struct tm_written, entry, &interrupted->written)
     {
         bool is_owned = __atomic_load_n(tm_orec_of(entry->address), __ATOMIC_RELAXED) == interrupted->owned_word;
-        if (is_owned && !tm_is_in(interrupted->commit_dead, entry->address))
-            write_back(entry, &tm_never);
+        if (is_owned && !tm_is_in(interrupted->commit_dead, entry->address) && !write_back(entry, &interrupted->overtaken))
+            return;
     }
     tm_disown(interrupted, interrupted->commit_version);
 }
