@@ -41,7 +41,7 @@ struct cpuid {
     unsigned eax, ebx, ecx, edx;
 };
 
-static struct cpuid cpuid(unsigned leaf)
+static struct cpuid read_cpuid(unsigned leaf)
 {
     struct cpuid answer;
 
@@ -57,9 +57,9 @@ static enum tm_htm_kind probe(void)
     volatile unsigned word = 0;
     unsigned count;
 
-    if (cpuid(0).eax < CPUID_FEATURES)
+    if (read_cpuid(0).eax < CPUID_FEATURES)
         return TM_HTM_NONE;
-    features = cpuid(CPUID_FEATURES);
+    features = read_cpuid(CPUID_FEATURES);
     if (!(features.ebx & CPUID_FEATURES_EBX_RTM) || (features.edx & CPUID_FEATURES_EDX_RTM_ALWAYS_ABORT))
         return TM_HTM_NONE;
     for (count = 0; count < PROBES && !word; count++) {

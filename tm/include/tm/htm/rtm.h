@@ -76,7 +76,8 @@ TM_INLINE __attribute__((noreturn)) void tm_htm_abort(enum tm_htm_cause cause)
     if (cause == TM_HTM_IO)
         __asm__ volatile("xabort $4" ::: "memory");
     __asm__ volatile("xabort $2" ::: "memory");
-    __builtin_unreachable();
+    /* Outside of a transaction xabort does nothing. */
+    __builtin_trap();
 }
 
 TM_INLINE bool tm_htm_active(void)

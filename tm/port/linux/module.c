@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The library as a module: concord-tm-2pl or concord-tm-tl2, which have the same symbols, so that one of them is loaded
+ * at a time. Other modules include <tm/...> and use what <tm/tm.h> and <tm/lock/...> declare.
+ *
+ *   insmod concord-tm-2pl.ko test_iterations=1000
+ *
+ * While it is loaded it tests itself, with threads and interrupts; where a test fails, the module does not load
+ * (EILSEQ), and the console says what is wrong. It can be unloaded when no thread has a transaction state any more:
+ * those that used it have ended, or gone back to their programs.
+ */
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#ifdef CONFIG_CXSPINLOCKS
+#include <asm/cpufeature.h>
+#endif
+
+#include <tm/htm.h>
+#include <tm/tm.h>
+
+#include "linux.h"
+
+/* How long threads that end may take to give their transaction states back. */
+#define THREADS_END_SECONDS 60
+
+static unsigned int test_iterations = 100;
+module_param(test_iterations, uint, 0444);
+MODULE_PARM_DESC(test_iterations, "pieces of work for each thread of each test at load; 0 for no test");
+
+static unsigned int test_threads;
+module_param(test_threads, uint, 0444);
+MODULE_PARM_DESC(test_threads, "threads of the test; 0 for three on each processor");
+
+static unsigned long test_seed = 1;
+module_param(test_seed, ulong, 0444);
+MODULE_PARM_DESC(test_seed, "of what the test does when");
+
+void tm_linux_report(const char *what)
+{
+    pr_emerg("%s\n", what);
+}
+
+bool tm_port_has_xmetatm(void)
+{
+#ifdef CONFIG_CXSPINLOCKS
+    return riscv_has_extension_unlikely(RISCV_ISA_EXT_XMETATM);
+#else
+    return false;
+#endif
+}
+
+/* Until no thread has a state, and none is still on its way out of this module's code. */
+static void wait_for_threads(void)
+{
+    unsigned long end = jiffies + THREADS_END_SECONDS * HZ;
+
+    while (tm_linux_threads()) {
+        if (time_after(jiffies, end))
+            tm_port_fatal("threads have ended and not given their transaction states back");
+        msleep(1);
+    }
+    synchronize_rcu_tasks();
+}
+
+static int __init concord_tm_init(void)
+{
+    unsigned threads = test_threads ? test_threads : 3 * num_online_cpus();
+    int error = tm_linux_contexts_make();
+
+    if (!error && test_iterations) {
+        error = tm_linux_test(threads, test_iterations, test_seed);
+        wait_for_threads();
+    }
+    if (error) {
+        tm_linux_contexts_free();
+        return error;
+    }
+    pr_info("locks and %s transactions; hardware transactions: %s\n", tm_algorithm_name,
+            tm_htm_kind_name(tm_htm_kind()));
+    if (test_iterations)
+        pr_info("%u threads on %u processors passed every test\n", threads, num_online_cpus());
+    return 0;
+}
+
+static void __exit concord_tm_exit(void)
+{
+    wait_for_threads();
+    tm_linux_contexts_free();
+}
+
+module_init(concord_tm_init);
+module_exit(concord_tm_exit);
+MODULE_DESCRIPTION("Locks and software transactions");
+MODULE_LICENSE("Dual MIT/GPL");

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* The kernel is compiled without the compiler's own headers, and has these types elsewhere. */
+#include <linux/types.h>

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The port to the Linux kernel: a module for x86-64 and riscv64. A processor is a processor. A context is a thread of
+ * the kernel or of a program in the kernel, or what serves soft or hard interrupts on one processor; nobody hooks the
+ * kernel's own interrupt entry.
+ *
+ * Who takes a lock or waits for one has preemption turned off, as with the kernel's own spinlocks: the library does not
+ * do it. It does so for transactions, from the outermost begin to the end, and from tm_lock to tm_unlock, so that
+ * whoever owns anything that another one waits for is running. Neither may sleep. A transaction may begin wherever a
+ * spinlock may be taken.
+ */
+#ifndef TM_PORT_H
+#define TM_PORT_H
+
+#include <linux/bug.h>
+#include <linux/hash.h>
+#include <linux/irqflags.h>
+#include <linux/preempt.h>
+#include <linux/processor.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/threads.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TM_CACHE_LINE_SIZE 64
+#include <tm/compiler.h>
+
+#define TM_PROCESSORS_MAX NR_CPUS
+
+/* Number of the processor. The caller has preemption turned off. */
+TM_INLINE unsigned tm_port_processor(void)
+{
+    return smp_processor_id();
+}
+
+/* One turn of a waiting loop. Orders nothing. */
+TM_INLINE void tm_port_relax(void)
+{
+    cpu_relax();
+}
+
+/* One turn of a waiting loop. Whoever is waited for runs, so there is no point in giving the processor away. */
+TM_INLINE void tm_port_wait(unsigned *turns)
+{
+    (void)turns;
+    cpu_relax();
+}
+
+/*
+ * A processor of a virtual machine halts in its hypervisor, which a module cannot ask for on all of them: here it
+ * spins. Returns early.
+ */
+TM_INLINE void tm_port_park(const volatile unsigned *word, unsigned value)
+{
+    (void)word;
+    (void)value;
+    cpu_relax();
+}
+
+TM_INLINE void tm_port_unpark(volatile unsigned *word, unsigned processor)
+{
+    (void)word;
+    (void)processor;
+}
+
+/* Whether the kernel has found Xmetatm, and enters and leaves its handlers in the way that transactions ask for. */
+bool tm_port_has_xmetatm(void);
+
+/* Prints, and ends the thread as BUG() does. */
+void tm_linux_report(const char *what) __attribute__((cold));
+
+TM_INLINE __attribute__((noreturn)) void tm_port_fatal(const char *what)
+{
+    tm_linux_report(what);
+    BUG();
+}
+
+/*
+ * For transactions.
+ */
+
+#define TM_PORT_ORECS_LOG2 16
+#define TM_PORT_CONTEXTS_MAX 8192
+
+struct tm_transaction;
+extern struct tm_transaction tm_outside;
+
+/*
+ * The transaction states of threads: a hash table by the address of the thread, which alone enters and removes its own
+ * and looks for no other, so that looking needs no lock. Twice as many places as contexts.
+ */
+#define TM_LINUX_PLACES_LOG2 14
+
+struct tm_linux_place {
+    /* Null: was never used, and nobody is behind it. &tm_linux_place_left: was used. */
+    struct task_struct *task;
+    struct tm_transaction *transaction;
+};
+
+extern struct tm_linux_place tm_linux_places[1 << TM_LINUX_PLACES_LOG2];
+
+/* The state of a thread whose place is not the first one, or that has none, and of interrupts. */
+struct tm_transaction *tm_linux_transaction_of_thread(void);
+struct tm_transaction *tm_linux_transaction_of_interrupt(void);
+
+TM_INLINE bool tm_linux_in_interrupt(void)
+{
+    return preempt_count() & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
+}
+
+/* The transaction state of the current context, or &tm_outside where it has none yet. */
+TM_INLINE struct tm_transaction *tm_port_transaction(void)
+{
+    const struct tm_linux_place *place;
+
+    if (TM_UNLIKELY(tm_linux_in_interrupt()))
+        return tm_linux_transaction_of_interrupt();
+    place = &tm_linux_places[hash_ptr(current, TM_LINUX_PLACES_LOG2)];
+    return TM_LIKELY(place->task == current) ? place->transaction : tm_linux_transaction_of_thread();
+}
+
+/*
+ * Makes one for a thread, which keeps it until it ends, or goes back to its program by way of the kernel's deferred
+ * work. Null: there is no memory, there are too many contexts, the thread is beyond the point in its exit where work is
+ * done for it, or this is an interrupt that has none (a nonmaskable one).
+ */
+struct tm_transaction *tm_port_transaction_make(void);
+
+/* Nobody calls tm_interrupt_enter here: where the kernel is says whose transaction is the current one. */
+TM_INLINE void tm_port_transaction_set(struct tm_transaction *transaction)
+{
+    (void)transaction;
+}
+
+/* The outermost transaction begins and has ended; tm_lock and tm_unlock. */
+void tm_linux_interrupt_enter(void);
+void tm_linux_interrupt_leave(void);
+
+TM_INLINE void tm_port_transaction_enter(void)
+{
+    preempt_disable();
+    if (TM_UNLIKELY(tm_linux_in_interrupt()))
+        tm_linux_interrupt_enter();
+}
+
+TM_INLINE void tm_port_transaction_leave(void)
+{
+    if (TM_UNLIKELY(tm_linux_in_interrupt()))
+        tm_linux_interrupt_leave();
+    preempt_enable();
+}
+
+/*
+ * Memory, at least aligned to a cache line where it is as large as one. `flags` is a gfp_t, or 0 for what the library
+ * needs itself, which never sleeps. In a transaction nothing does. What kmalloc gave may be freed, and the other way
+ * round.
+ */
+/* With the caller's flags. */
+#define TM_PORT_ALLOCATES_IN_INTERRUPTS 1
+void *tm_port_allocate(size_t size_bytes, unsigned flags);
+void tm_port_free(void *memory);
+
+/* Handlers may allocate. */
+#define TM_PORT_ALLOCATES_IN_INTERRUPTS 1
+
+TM_INLINE unsigned long tm_port_interrupts_disable(void)
+{
+    unsigned long flags;
+
+    raw_local_irq_save(flags);
+    return flags;
+}
+
+TM_INLINE void tm_port_interrupts_restore(unsigned long flags)
+{
+    raw_local_irq_restore(flags);
+}
+
+/* An interrupt on every other processor could do it, but not where interrupts are off. */
+#define TM_PORT_HAS_HEAVY_FENCE false
+
+TM_INLINE void tm_port_heavy_fence(void)
+{
+}
+
+/* Where *stop is 0, stores, and is true: nobody looks at where an interrupt came in, so none does. */
+#define TM_PORT_GUARDED_STORE(bits) \
+    TM_INLINE bool tm_guarded_store##bits(const uint32_t *stop, void *address, uint##bits##_t value) \
+    { \
+        unsigned long flags = tm_port_interrupts_disable(); \
+        bool is_allowed = !READ_ONCE(*stop); \
+        if (TM_LIKELY(is_allowed)) \
+            __atomic_store_n((uint##bits##_t *)address, value, __ATOMIC_RELAXED); \
+        tm_port_interrupts_restore(flags); \
+        return is_allowed; \
+    }
+
+#endif
