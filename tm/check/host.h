@@ -52,6 +52,12 @@ void host_print(const char *text);
 /* Ends the program, whatever other threads do. */
 void host_exit(int code) __attribute__((noreturn));
 
+/*
+ * Runs the body in a process of its own, and returns what it printed as it ended through tm_port_fatal: "" where it did
+ * not end so. NULL where the host has no processes, and the body has not run.
+ */
+const char *host_fatal(void (*body)(void));
+
 /* Unless called again within this time, the program ends as failed. 0: never. */
 void host_watchdog(unsigned seconds);
 

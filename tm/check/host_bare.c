@@ -188,6 +188,12 @@ void host_watchdog(unsigned seconds)
     (void)seconds;
 }
 
+const char *host_fatal(void (*body)(void))
+{
+    (void)body;
+    return NULL;
+}
+
 unsigned host_interrupt_levels(void)
 {
     return INTERRUPT_LEVELS;

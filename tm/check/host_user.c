@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -129,6 +130,32 @@ void host_print(const char *text)
 void host_exit(int code)
 {
     _exit(code);
+}
+
+const char *host_fatal(void (*body)(void))
+{
+    static char text[1000];
+    size_t length = 0;
+    ssize_t got;
+    int ends[2], status;
+    pid_t child;
+
+    fflush(stdout);
+    must(pipe(ends) ? errno : 0, "pipe");
+    child = fork();
+    must(child < 0 ? errno : 0, "fork");
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        body();
+        _exit(0);
+    }
+    close(ends[1]);
+    while ((got = read(ends[0], text + length, sizeof(text) - 1 - length)) > 0)
+        length += (size_t)got;
+    text[length] = 0;
+    close(ends[0]);
+    must(waitpid(child, &status, 0) < 0 ? errno : 0, "waitpid");
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? text : "";
 }
 
 static void watchdog(int signal)

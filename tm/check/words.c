@@ -10,6 +10,19 @@ bool words_equal(const char *a, const char *b)
     return *a == *b;
 }
 
+bool words_contain(const char *text, const char *part)
+{
+    for (; *text; text++) {
+        unsigned i = 0;
+
+        while (part[i] && text[i] == part[i])
+            i++;
+        if (!part[i])
+            return true;
+    }
+    return !*part;
+}
+
 bool words_wants(const char *key, const char *word)
 {
     const char *list = host_text(key, "");

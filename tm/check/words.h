@@ -7,6 +7,8 @@
 
 bool words_equal(const char *a, const char *b);
 
+bool words_contain(const char *text, const char *part);
+
 /* Whether the key's list has this word, or there is no list. */
 bool words_wants(const char *key, const char *word);
 

@@ -40,11 +40,16 @@ $(BENCHMARK): $(patsubst %,$(BUILD)/check/locks/benchmark-%.o,$(ADAPTERS) $(COMP
 
 check-locks: $(VALIDATE)
 	$<
+	$(MAKE) BUILD=$(BUILD)/checking OPTIONS='$(OPTIONS) -DTM_CHECKING=1 -DTM_STATISTICS=1' check-locks-checking
+
+# With holders and counters compiled in.
+check-locks-checking: $(VALIDATE)
+	$< sections=10000
 
 # ThreadSanitizer knows no hardware transactions.
 check-locks-tsan:
 	$(MAKE) BUILD=$(BUILD)/tsan OPTIONS='$(OPTIONS) -fsanitize=thread -DTM_HTM_OFF' \
-		LDFLAGS='$(LDFLAGS) -fsanitize=thread' check-locks
+		LDFLAGS='$(LDFLAGS) -fsanitize=thread' check-locks-checking
 
 # The loop of a million, and who steals in it, is of the locks that may be stolen: it takes the fair ones hours.
 LOOP = tests=loop locks=byte,unfair,paravirtualized,pthread_spin,pthread_mutex,ck_fas threads=4,8,16,32 runs=5
@@ -60,4 +65,4 @@ bench-locks-steals: $(BENCHMARK)
 	$< tests=loop locks=byte,unfair,paravirtualized threads=4,8,16,32 runs=1 > $(BUILD)/steals.jsonl
 	awk -f check/table.awk $(BUILD)/steals.jsonl
 
-.PHONY: check-locks check-locks-tsan bench-locks bench-locks-steals
+.PHONY: check-locks check-locks-checking check-locks-tsan bench-locks bench-locks-steals

@@ -126,7 +126,7 @@ static void stress_body(unsigned thread)
 /* Every thread comes to its end, and none's changes are lost. */
 static void run_stress(unsigned threads, unsigned turns)
 {
-    uint64_t counts[TM_STATISTICS_COUNT];
+    uint64_t counts[TM_STATISTICS_COUNT], steals = 0;
 
     if (threads > host_threads_max())
         return;
@@ -138,6 +138,9 @@ static void run_stress(unsigned threads, unsigned turns)
     tm_statistics_read(counts);
     if (TM_STATISTICS && !LOCK_TRANSACTIONAL)
         expect(counts[TM_STATISTIC_ACQUISITIONS] == stress.sections * threads, "an acquisition was not counted");
+    for (unsigned i = 0; i < TM_STATISTICS_POSITIONS; i++)
+        steals += counts[TM_STATISTIC_STEALS_0 + i];
+    expect(!steals || steals == counts[TM_STATISTIC_QUEUED], "who waited did not take the lock from one position");
 }
 
 static void test_exclusion(void)
@@ -373,6 +376,64 @@ static void test_nesting(void)
 }
 #endif
 
+#if TM_CHECKING && !LOCK_TRANSACTIONAL
+static void release_free(void)
+{
+    LOCK_CONTEXT context = {0};
+
+    (void)context;
+    LOCK_RELEASE(&lock, &context);
+}
+
+static void release_strange_body(unsigned thread)
+{
+    if (thread == 0) {
+        LOCK_CONTEXT context;
+
+        (void)context;
+        LOCK_ACQUIRE(&lock, &context);
+        step_to(1);
+        step_wait(2);
+    } else {
+        step_wait(1);
+        release_free();
+        step_to(2);
+    }
+}
+
+static void release_strange(void)
+{
+    host_run(2, release_strange_body);
+}
+
+static void expect_report(void (*misuse)(void), const char *holder)
+{
+    const char *text = host_fatal(misuse);
+
+    expect(!text || (words_contain(text, TEXT(LOCK_NAME) " lock 0x") &&
+                     words_contain(text, "is released by processor") && words_contain(text, holder)),
+           "a misuse was not reported");
+}
+
+#ifdef LOCK_READ_ACQUIRE
+static void release_free_reading(void)
+{
+    LOCK_READ_RELEASE(&lock, NULL);
+}
+#endif
+
+/* The checking build reports a lock that is released by who does not hold it. */
+static void test_misuse(void)
+{
+    step_to(0);
+    expect_report(release_free, "held by nobody");
+    expect_report(release_strange, "held by processor");
+#ifdef LOCK_READ_ACQUIRE
+    expect_report(release_free_reading, "held by nobody");
+#endif
+}
+#endif
+
 #ifdef LOCK_READ_ACQUIRE
 #include "validate_readers.h"
 #endif
@@ -397,6 +458,9 @@ static const struct {
     {"nesting", test_nesting},
 #endif
     {"oversubscription", test_oversubscription},
+#if TM_CHECKING && !LOCK_TRANSACTIONAL
+    {"misuse", test_misuse},
+#endif
 };
 
 static void run(void)

@@ -16,7 +16,7 @@ struct tm_byte_lock {
     TM_LOCK_HOLDER
 };
 
-#define TM_BYTE_LOCK_INITIALIZER {0}
+#define TM_BYTE_LOCK_INITIALIZER {.locked = 0}
 
 /* Waits until the lock is free and takes it. */
 void tm_byte_lock_wait(struct tm_byte_lock *lock);

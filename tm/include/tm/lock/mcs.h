@@ -27,7 +27,7 @@ struct tm_mcs_lock {
     TM_LOCK_HOLDER
 };
 
-#define TM_MCS_LOCK_INITIALIZER {0}
+#define TM_MCS_LOCK_INITIALIZER {.tail = NULL}
 
 /* Queues up behind `previous` and waits to be handed the lock. Acquire. */
 void tm_mcs_lock_wait(struct tm_mcs_node *node, struct tm_mcs_node *previous);

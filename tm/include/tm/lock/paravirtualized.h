@@ -38,7 +38,7 @@ struct tm_paravirtualized_lock {
     TM_LOCK_HOLDER
 };
 
-#define TM_PARAVIRTUALIZED_LOCK_INITIALIZER {{0}}
+#define TM_PARAVIRTUALIZED_LOCK_INITIALIZER {.word = {0}}
 
 /* Takes the lock after it was found held, or waited for. Acquire. */
 void tm_paravirtualized_lock_wait(struct tm_paravirtualized_lock *lock);

@@ -29,7 +29,7 @@ struct tm_queued_lock {
     TM_LOCK_HOLDER
 };
 
-#define TM_QUEUED_LOCK_INITIALIZER {{0}}
+#define TM_QUEUED_LOCK_INITIALIZER {.word = {0}}
 
 /* Takes the lock after it was found held, or waited for. Acquire. */
 void tm_queued_lock_wait(struct tm_queued_lock *lock);

@@ -43,7 +43,7 @@ struct tm_queued_rw_lock {
     TM_LOCK_HOLDER
 };
 
-#define TM_QUEUED_RW_LOCK_INITIALIZER {{0}, TM_QUEUED_LOCK_INITIALIZER}
+#define TM_QUEUED_RW_LOCK_INITIALIZER {.queue = TM_QUEUED_LOCK_INITIALIZER}
 
 /* Waits for its turn to read, after it has counted itself. Acquire. */
 void tm_queued_rw_lock_read_wait(struct tm_queued_rw_lock *lock);

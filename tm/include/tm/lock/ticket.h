@@ -29,7 +29,7 @@ struct tm_ticket_lock {
     TM_LOCK_HOLDER
 };
 
-#define TM_TICKET_LOCK_INITIALIZER {{0}}
+#define TM_TICKET_LOCK_INITIALIZER {.word = 0}
 #define TM_TICKET_LOCK_NEXT_ONE 0x10000u
 
 /* Waits until it is this ticket's turn. Acquire. */

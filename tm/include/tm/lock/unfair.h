@@ -35,7 +35,7 @@ struct tm_unfair_lock {
     TM_LOCK_HOLDER
 };
 
-#define TM_UNFAIR_LOCK_INITIALIZER {{0}}
+#define TM_UNFAIR_LOCK_INITIALIZER {.word = {0}}
 
 /* (x, 0) -> (x, 1), whoever waits: whether the lock was free. Acquire if so. (x, 1) -> (x, 1) otherwise. */
 TM_INLINE bool tm_unfair_lock_take(struct tm_unfair_lock *lock)
