@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Two-phase locking (tm/stm/two_phase.c, over tm/stm/reading.c and the rest): stores own records at once and are in place, an undo log
+ * takes them back.
+ *
+ * Right: safety FIRST=EVERY OTHERS=EVERY
+ * Right: safety FIRST=EVERY OTHERS=EVERY PESSIMISTIC_MIN=0
+ * Right: safety FIRST=AGAIN OTHERS=EVERY
+ * Right: safety FIRST=OBSTINATES OTHERS=EVERY+OBSTINATES
+ * Right: safety FIRST=HIDER OTHERS=SHARERS
+ * Right: safety FIRST=SHOWER OTHERS=WATCHER
+ * Right: safety FIRST=EVERY OTHERS=EVERY STORES=3
+ * Right: safety FIRST=HIDER OTHERS=SHARERS STORES=3
+ * Right: safety FIRST=SHOWER OTHERS=WATCHER STORES=3
+ * Right: progress FIRST=BOTH+ALL_ALONE+IRREVOCABLES+OBSTINATES OTHERS=EVERY+OBSTINATES
+ * Wrong: safety FIRST=EVERY OTHERS=EVERY NO_VALIDATION: assertion violated
+ * Wrong: safety FIRST=BOTH OTHERS=EVERY NO_SECOND_LOOK: assertion violated (found==1)
+ * Wrong: safety FIRST=BOTH OTHERS=EVERY EXTEND_WITHOUT_LOOKING: assertion violated (found==1)
+ * Wrong: safety FIRST=BOTH OTHERS=EVERY OWN_WITHOUT_LOOKING: assertion violated
+ * Wrong: safety FIRST=AGAIN OTHERS=EVERY FRESH_RECORDS_PASS: assertion violated (found==1)
+ * Wrong: safety FIRST=ALL_ALONE OTHERS=EVERY FIRST_WITHOUT_SERIAL: assertion violated (found==1)
+ * Wrong: safety FIRST=ALL_ALONE OTHERS=EVERY OWN_WITHOUT_SERIAL: assertion violated
+ * Wrong: safety FIRST=ALL_ALONE OTHERS=EVERY NOT_ALONE: assertion violated
+ * Wrong: safety FIRST=HIDER OTHERS=SHARERS NO_WAIT_FOR_READERS: assertion violated (memory[1]==y_of[(states-1)])
+ * Wrong: safety FIRST=IRREVOCABLES OTHERS=OBSTINATES SERIAL_UNHEEDED: invalid end state
+ * Wrong: safety FIRST=ALL_ALONE OTHERS=EVERY STORES=3 VISIBLE_WITHOUT_FENCE: assertion violated
+ * Wrong: safety FIRST=BOTH OTHERS=EVERY STORES=3 RELEASE_WITHOUT_RELEASE: assertion violated
+ * Wrong: safety FIRST=BOTH OTHERS=EVERY ROLLBACK_WITHOUT_VERSION: assertion violated (found==1)
+ */
+#define TWO_PHASE
+#include "transaction.pml"
