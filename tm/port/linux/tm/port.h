@@ -45,7 +45,7 @@ TM_INLINE void tm_port_relax(void)
 /* One turn of a waiting loop. Whoever is waited for runs, so there is no point in giving the processor away. */
 TM_INLINE void tm_port_wait(unsigned *turns)
 {
-    (void)turns;
+    ++*turns;
     cpu_relax();
 }
 
