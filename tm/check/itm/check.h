@@ -23,6 +23,7 @@ void check_locals(void);
 void check_irrevocable(void);
 void check_clones(void);
 void check_memory(void);
+void check_logs(void);
 void check_calls(void);
 
 /*

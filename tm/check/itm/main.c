@@ -64,6 +64,7 @@ static void run_suites(void)
     check_irrevocable();
     check_clones();
     check_memory();
+    check_logs();
     check_calls();
 }
 

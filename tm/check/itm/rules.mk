@@ -6,12 +6,18 @@
 # transaction that it then does not instrument. -Wclobbered is about setjmp.
 CFLAGS_GNU_TM = -fgnu-tm -fno-tree-pre -Wno-clobbered
 
-ITM_SUITES = accesses blocks nesting locals irrevocable clones memory calls torture main
+ITM_SUITES = accesses blocks nesting locals irrevocable clones memory logs calls torture main
 ITM_SUITES_x86_64 = vectors
 ITM_LEVELS = O2 O0 O3
 ITM_LIBRARIES = tl2 2pl
-ITM_PROGRAMS = $(foreach level,$(ITM_LEVELS),$(ITM_LIBRARIES:%=$(BUILD)/check/itm/$(level)/itm-%))
+ITM_PROGRAMS = $(foreach level,$(ITM_LEVELS),$(ITM_LIBRARIES:%=$(BUILD)/check/itm/$(level)/itm-%$(ELF)))
 ITM_PROGRAMS_user = $(ITM_LIBRARIES:%=$(BUILD)/check/itm/O2/bad-%)
+CHECK_PROGRAMS += $(ITM_PROGRAMS) $(ITM_PROGRAMS_$(HOST))
+
+# What programs use of the C library, where there is none.
+CHECK_LIBC_bare = $(BUILD)/check/bare/libc.o
+# Quadruple precision is the compiler's library's.
+ITM_LDLIBS_bare = -lgcc
 
 # itm_level,LEVEL: objects of this optimization, and programs of them. The compiler has to know malloc and memcpy as
 # such.
@@ -22,8 +28,9 @@ $$(BUILD)/check/itm/$(1)/%.o: check/itm/%.c
 	@mkdir -p $$(@D)
 	$$(CC) $$(CFLAGS) $$(CFLAGS_GNU_TM) -fbuiltin -$(1) $$(ITM_CFLAGS_$$*) -c $$< -o $$@
 
-$$(BUILD)/check/itm/$(1)/itm-%: $$(ITM_OBJECTS_$(1)) $$(CHECK_HOST_OBJECTS) $$(CHECK_LIBC_$$(HOST)) $$(BUILD)/libtm-%.a
-	$$(CC) $$(LDFLAGS) $$^ -o $$@
+$$(BUILD)/check/itm/$(1)/itm-%$$(ELF): $$(ITM_OBJECTS_$(1)) $$(CHECK_HOST_OBJECTS) $$(CHECK_LIBC_$$(HOST)) \
+		$$(BUILD)/libtm-%.a
+	$$(CC) $$(LDFLAGS) $$^ $$(ITM_LDLIBS_$$(HOST)) -o $$@
 
 $$(BUILD)/check/itm/$(1)/bad-%: $$(BUILD)/check/itm/$(1)/bad.o $$(BUILD)/libtm-%.a
 	$$(CC) $$(LDFLAGS) $$^ -o $$@
