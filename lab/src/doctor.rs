@@ -50,9 +50,10 @@ const fn file(path: &'static str, package: &'static str, purpose: &'static str) 
 const KERNEL: &str = "to build the kernel";
 const PACKAGES: &str = "to fetch and unpack packages for guests";
 const FILE_SYSTEM: &str = "to make and check file systems";
+const LIBRARY: &str = "to check the library of locks and transactions as it is installed";
 const COMPARE: &str = "to compare with another simulator in tests and benchmarks";
 
-const REQUIREMENTS: [Requirement; 30] = [
+const REQUIREMENTS: [Requirement; 34] = [
     program("riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "to compile for riscv64"),
     program("riscv64-linux-gnu-ld", "binutils-riscv64-linux-gnu", "to link for riscv64"),
     file("/usr/riscv64-linux-gnu/lib/libc.a", "libc6-dev-riscv64-cross", "to link guest programs"),
@@ -78,7 +79,11 @@ const REQUIREMENTS: [Requirement; 30] = [
     program("debugfs", "e2fsprogs", FILE_SYSTEM),
     program("e2fsck", "e2fsprogs", FILE_SYSTEM),
     program("cpio", "cpio", "to test initial RAM disks"),
-    program("spin", "spin", "to check the model of the kernel's locks"),
+    program("spin", "spin", "to check models of locks and transactions"),
+    file("/usr/include/ck_spinlock.h", "libck-dev", "to measure locks beside another library's"),
+    program("mandoc", "mandoc", LIBRARY),
+    program("pkg-config", "pkgconf", LIBRARY),
+    program("clang", "clang", LIBRARY),
     program("qemu-system-riscv64", "qemu-system-misc", COMPARE),
     program("chromium", "chromium", "to test the reports of comparisons"),
     program("cc", "gcc", "to link Rust programs"),
