@@ -17,6 +17,7 @@
 #define INTERRUPT_LEVELS 4
 /* Interrupts come as many times as often as is asked for: a second of the machine is long. */
 #define INTERRUPTS_FACTOR 100
+#define NESTED_PERIOD_FACTOR 8
 #define CALIBRATION_TICKS 100
 #define MEGAHERTZ 1000000
 
@@ -200,23 +201,27 @@ unsigned host_interrupt_levels(void)
 }
 
 static void (*interrupt_handler)(unsigned depth);
+static unsigned long interrupt_period_ticks;
 
 static void interrupted(void)
 {
     unsigned depth = tm_bare_interrupt_level();
 
+    /* Handlers are interrupted seldom, and from their ends on, so that what is interrupted comes forward at any depth. */
+    tm_bare_timer(NESTED_PERIOD_FACTOR * interrupt_period_ticks, interrupted);
     if (depth < INTERRUPT_LEVELS)
         tm_bare_interrupts_enable();
     interrupt_handler(depth);
     tm_port_interrupts_disable();
-    /* Counted from here, so that what was interrupted comes forward, however long this took. */
-    tm_bare_timer(tm_bare_hart()->timer_period_ticks, interrupted);
+    tm_bare_timer(depth > 1 ? NESTED_PERIOD_FACTOR * interrupt_period_ticks : interrupt_period_ticks, interrupted);
 }
 
 void host_interrupts_begin(void (*handler)(unsigned depth), unsigned period_us)
 {
     __atomic_store_n(&interrupt_handler, handler, __ATOMIC_RELAXED);
-    tm_bare_timer(timebase_hertz() * period_us / MEGAHERTZ / INTERRUPTS_FACTOR + 1, interrupted);
+    __atomic_store_n(&interrupt_period_ticks, timebase_hertz() * period_us / MEGAHERTZ / INTERRUPTS_FACTOR + 1,
+                     __ATOMIC_RELAXED);
+    tm_bare_timer(interrupt_period_ticks, interrupted);
     tm_bare_interrupts_enable();
 }
 
