@@ -21,15 +21,15 @@ INSTALLED_HEADERS_PORT = $(shell cd port/$(HOST) && find tm -name '*.h' | sort)
 # <tm/htm/xmetatm.h> includes it.
 INSTALLED_HEADERS_riscv64 = ../workloads/include/xmetatm.h
 # What programs on bare harts begin with.
-INSTALLED_HEADERS_bare = $(RUNTIME)/bare.h port/bare/harts.h
-INSTALLED_START_bare = $(BARE_START) $(RUNTIME)/link.ld
+INSTALLED_HEADERS_bare = $(RUNTIME)/bare.h port/bare/harts.h port/bare/clones.h
+INSTALLED_START_bare = $(BARE_START) $(RUNTIME)/link.ld port/bare/clones.ld
 
 # What callers are compiled with and linked with. OPTIONS change what the inline functions of the headers do.
 USE_CFLAGS = -I$${includedir} $(USE_CFLAGS_$(HOST)) $(filter -D%,$(OPTIONS))
 USE_CFLAGS_user = -pthread
 USE_CFLAGS_bare = -ffreestanding $(CFLAGS_bare)
 USE_LIBS_user = -pthread
-USE_LIBS_bare = $(subst $(RUNTIME),$${libdir}/tm,$(LDFLAGS_bare)) $(addprefix $${libdir}/tm/,$(notdir $(BARE_START)))
+USE_LIBS_bare = $(patsubst %.ld,$${libdir}/tm/%.ld,$(subst port/bare/,,$(subst $(RUNTIME)/,,$(LDFLAGS_bare)))) $(addprefix $${libdir}/tm/,$(notdir $(BARE_START)))
 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' ../Cargo.toml)
 
