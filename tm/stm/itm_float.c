@@ -56,56 +56,6 @@ DEFINE_WORDS(D, double)
 DEFINE_WORDS(CF, float _Complex)
 DEFINE_WORDS(CD, double _Complex)
 
-#if __LDBL_MANT_DIG__ != 64
-
+/* Of the x87's long double 6 bytes are nobody's. They are copied with it. */
 DEFINE_WORDS(E, long double)
 DEFINE_WORDS(CE, long double _Complex)
-
-#else
-
-/* x87's 10 bytes; the 6 behind them are nobody's, and a structure that is packed may have others there. */
-#define EXTENDED_SIZE_BYTES 10
-
-long double _ITM_RE(const long double *address)
-{
-    long double value = 0;
-    tm_itm_load_block(&value, address, EXTENDED_SIZE_BYTES);
-    return value;
-}
-
-void _ITM_WE(long double *address, long double value)
-{
-    tm_itm_store_block(address, &value, EXTENDED_SIZE_BYTES);
-}
-
-void _ITM_LE(const long double *address)
-{
-    _ITM_LB(address, EXTENDED_SIZE_BYTES);
-}
-
-ITM_OTHER_NAMES(E)
-
-long double _Complex _ITM_RCE(const long double _Complex *address)
-{
-    const long double *parts = (const long double *)(const void *)address;
-    long double _Complex value;
-    __real__ value = _ITM_RE(&parts[0]);
-    __imag__ value = _ITM_RE(&parts[1]);
-    return value;
-}
-
-void _ITM_WCE(long double _Complex *address, long double _Complex value)
-{
-    long double *parts = (long double *)(void *)address;
-    _ITM_WE(&parts[0], __real__ value);
-    _ITM_WE(&parts[1], __imag__ value);
-}
-
-void _ITM_LCE(const long double _Complex *address)
-{
-    _ITM_LB(address, sizeof *address);
-}
-
-ITM_OTHER_NAMES(CE)
-
-#endif
