@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
 #   make check-itm      programs compiled with -fgnu-tm, over both libraries, at -O2, -O0 and -O3
+#
+# For another processor than the host's: CROSS_COMPILE=riscv64-linux-gnu- LDFLAGS='-pthread -static' RUN=qemu-riscv64
 
 # What compiles transactions. Without partial redundancy elimination: GCC 12 inserts loads behind the end of an inner
 # transaction that it then does not instrument. -Wclobbered is about setjmp.
