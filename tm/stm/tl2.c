@@ -249,6 +249,7 @@ bool tm_algorithm_become_direct(struct tm_transaction *transaction, struct tm_st
     write_back_all(transaction, dead, &tm_never);
     tm_disown(transaction, 0);
     transaction->written.next = transaction->written.begin;
+    transaction->written_closed_bytes = 0;
     forget_index(transaction);
     transaction->owned.next = transaction->owned.begin;
     transaction->reads.next = transaction->reads.begin;

@@ -269,8 +269,8 @@ int tm_commit_from(uintptr_t callers_stack)
     struct tm_transaction *transaction = tm_port_transaction();
     if (TM_UNLIKELY(transaction->unusual | (transaction->depth != 1)))
         return commit_unusual(transaction, callers_stack);
-    transaction->counts.commits++;
     if (transaction->direct) {
+        transaction->counts.commits++;
         tm_solo_end(transaction);
         transaction->depth = 0;
         transaction->direct_undo = false;
@@ -279,6 +279,7 @@ int tm_commit_from(uintptr_t callers_stack)
         return TM_COMMITTED;
     }
     bool changed = tm_algorithm_commit(transaction, callers_stack);
+    transaction->counts.commits++;
     end_attempt(transaction);
     if (!changed)
         transaction->counts.read_only_commits++;

@@ -121,9 +121,6 @@ TM_INLINE bool tm_is_in(struct tm_stack_range range, const void *address)
 #define TM_CALLEES_STACK_BYTES 1024
 #define TM_DEAD_BEGIN() ((uintptr_t)__builtin_frame_address(0) - TM_CALLEES_STACK_BYTES)
 
-/* The stack pointer of a function's caller, when it had called. */
-#define TM_CALLERS_STACK() ((uintptr_t)__builtin_dwarf_cfa())
-
 /* What x86-64 functions that call no others use below the stack pointer. */
 #define TM_RED_ZONE_BYTES 128
 

@@ -11,6 +11,9 @@
 #define TM_CHECKPOINT_WORDS 14
 #endif
 
+/* The stack pointer of a function's caller, when it had called: s0 is the stack pointer at the entry. */
+#define TM_CALLERS_STACK() ((uintptr_t)__builtin_frame_address(0))
+
 /* An SC that is ordered both ways still lets a later load be early, before the SC's own store. */
 #define TM_FENCE_AFTER_LOCKED() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 

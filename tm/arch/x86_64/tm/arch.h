@@ -7,6 +7,9 @@
 #define TM_CHECKPOINT_STACK 6
 #define TM_CHECKPOINT_WORDS 8
 
+/* The stack pointer of a function's caller, when it had called. */
+#define TM_CALLERS_STACK() ((uintptr_t)__builtin_dwarf_cfa())
+
 /* Stores are seen in order, and a locked instruction is a fence. */
 #define TM_FENCE_AFTER_LOCKED() __asm__ volatile("" : : : "memory")
 
