@@ -46,13 +46,15 @@ Cflags: $(USE_CFLAGS)
 Libs: $(USE_LIBS_$(HOST)) -L$${libdir} -l$(1)
 endef
 
-# What -fgnu-tm needs besides: man/tm-itm.7. Linking takes nothing of it.
+# What compiles transactions; man/tm-itm.7 has the reasons. Linking takes nothing of it.
+GNU_TM = -fgnu-tm -fno-ipa-sra -fno-tree-pre -fno-ipa-pure-const
+
 define use_itm
 Name: tm-itm
 Description: What __transaction_atomic is compiled with; link with this, tm-2pl or tm-tl2, and without -fgnu-tm
 Version: $(VERSION)
 Requires: tm
-Cflags: -fgnu-tm -fno-ipa-sra -fno-tree-pre
+Cflags: $(GNU_TM)
 endef
 
 USES = $(addprefix $(BUILD)/,tm.pc tm-2pl.pc tm-tl2.pc tm-itm.pc)
