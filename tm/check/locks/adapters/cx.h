@@ -9,3 +9,4 @@
 #define LOCK_ACQUIRE(lock, context) cx_optimistic(lock)
 #define LOCK_TRY_ACQUIRE(lock, context) cx_try(lock)
 #define LOCK_RELEASE(lock, context) cx_end(lock)
+#define LOCK_IS_IDLE(lock) (!__atomic_load_n(&(lock)->queued.word.value, __ATOMIC_RELAXED))

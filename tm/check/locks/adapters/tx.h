@@ -8,3 +8,5 @@
 #define LOCK_INITIALIZER TM_TX_LOCK_INITIALIZER
 #define LOCK_ACQUIRE(lock, context) tx_spin_lock(lock)
 #define LOCK_RELEASE(lock, context) tx_spin_unlock(lock)
+#define LOCK_IS_IDLE(lock) \
+    (!__atomic_load_n(&(lock)->rw.word, __ATOMIC_RELAXED) && !__atomic_load_n(&(lock)->alone, __ATOMIC_RELAXED))
