@@ -15,8 +15,10 @@
  *     LOCK_READ_ACQUIRE, LOCK_READ_TRY_ACQUIRE, LOCK_READ_RELEASE     the same; then the others are for writing
  *     LOCK_WAITERS(lock)   a number that changes whenever somebody begins to wait, and only then as long as the lock is
  *                          held: of a queue, the tail
+ *     LOCK_IS_IDLE(lock)   whether nobody holds it and nobody waits
  *     LOCK_FAIR            1: first come, first served
  *     LOCK_TRANSACTIONAL   1: a section may be a transaction, in which nobody sees what others do meanwhile
+ *     LOCK_NODES           the waits at a time for which a processor has nodes; one more has to do without
  *     LOCK_KIND            a word: with which others it is compared
  *     LOCK_COMPARATOR      1: it is another library's, and only measured
  *     LOCK_SETUP()         called once, before all others
@@ -29,11 +31,17 @@
 #ifndef LOCK_CONTEXT
 #define LOCK_CONTEXT char
 #endif
+#ifndef LOCK_IS_IDLE
+#define LOCK_IS_IDLE(lock) true
+#endif
 #ifndef LOCK_FAIR
 #define LOCK_FAIR 0
 #endif
 #ifndef LOCK_TRANSACTIONAL
 #define LOCK_TRANSACTIONAL 0
+#endif
+#ifndef LOCK_NODES
+#define LOCK_NODES 0
 #endif
 #ifndef LOCK_KIND
 #define LOCK_KIND spin

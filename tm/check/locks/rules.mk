@@ -40,9 +40,10 @@ $(BENCHMARK): $(patsubst %,$(BUILD)/check/locks/benchmark-%.o,$(ADAPTERS) $(COMP
 
 check-locks: $(VALIDATE)
 	$<
-	$(MAKE) BUILD=$(BUILD)/checking OPTIONS='$(OPTIONS) -DTM_CHECKING=1 -DTM_STATISTICS=1' check-locks-checking
+	$(MAKE) BUILD=$(BUILD)/checking OPTIONS='$(OPTIONS) $(OPTIONS_CHECKING)' check-locks-checking
 
-# With holders and counters compiled in.
+# With holders and counters compiled in, and with steals from everywhere in the queue.
+OPTIONS_CHECKING = -DTM_CHECKING=1 -DTM_STATISTICS=1 -DTM_UNFAIR_LOCK_STEAL_TURNS_MIN=1 -DTM_UNFAIR_LOCK_STEAL_TURNS_MAX=1
 check-locks-checking: $(VALIDATE)
 	$< sections=10000
 

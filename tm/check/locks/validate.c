@@ -15,6 +15,8 @@
 #define WAITERS 4
 /* Nesting levels that all wait at once: one more than processors have queue nodes. */
 #define LEVELS 5
+/* Threads that wait at each level in front of the one that is interrupted. */
+#define LEVEL_WAITERS 2
 
 static const char lock_name[] = TEXT(LOCK_NAME);
 static const char *test_name;
@@ -57,7 +59,8 @@ static void guarded_check(const struct guarded *data)
         expect(data->lines[i].value == data->lines[0].value, "a section saw what another had not finished");
 }
 
-static void guarded_add(struct guarded *data, unsigned turns)
+/* With `yields` others run in the middle of it, if they can: not from within a transaction. */
+static void guarded_add(struct guarded *data, unsigned turns, bool yields)
 {
     uint64_t value;
 
@@ -65,6 +68,8 @@ static void guarded_add(struct guarded *data, unsigned turns)
     value = data->lines[0].value;
     data->lines[0].value = value + 1;
     work(turns);
+    if (yields && !LOCK_TRANSACTIONAL)
+        host_yield();
     for (unsigned i = 1; i < LINES; i++)
         data->lines[i].value = value + 1;
 }
@@ -114,10 +119,7 @@ static void stress_body(unsigned thread)
 #endif
         if (!taken)
             LOCK_ACQUIRE(&lock, &context);
-        guarded_add(&guarded, stress.turns);
-        /* Lets the others come and wait, or steal as soon as the lock is free. Not from within a transaction. */
-        if (!LOCK_TRANSACTIONAL && random_below(&random, 32) == 0)
-            host_yield();
+        guarded_add(&guarded, stress.turns, random_below(&random, 16) == 0);
         LOCK_RELEASE(&lock, &context);
         work(random_below(&random, 64));
     }
@@ -135,6 +137,7 @@ static void run_stress(unsigned threads, unsigned turns)
     stress.turns = turns;
     host_run(threads, stress_body);
     guarded_expect(&guarded, stress.sections * threads);
+    expect(LOCK_IS_IDLE(&lock), "the lock is not idle though nobody wants it");
     tm_statistics_read(counts);
     if (TM_STATISTICS && !LOCK_TRANSACTIONAL)
         expect(counts[TM_STATISTIC_ACQUISITIONS] == stress.sections * threads, "an acquisition was not counted");
@@ -264,7 +267,7 @@ static void level_section(unsigned depth, unsigned turns)
 
     (void)context;
     LOCK_ACQUIRE(&levels[depth].lock, &context);
-    guarded_add(&levels[depth].guarded, turns);
+    guarded_add(&levels[depth].guarded, turns, turns == 0);
     levels[depth].sections++;
     LOCK_RELEASE(&levels[depth].lock, &context);
 }
@@ -315,6 +318,17 @@ static void nested_section(unsigned depth)
     }
 }
 
+/* Whether the waits that are too many have found no node, where that is counted. */
+static bool nesting_is_unqueued(void)
+{
+    uint64_t counts[TM_STATISTICS_COUNT];
+
+    if (!TM_STATISTICS || !LOCK_NODES)
+        return true;
+    tm_statistics_read(counts);
+    return counts[TM_STATISTIC_UNQUEUED] == LEVELS - LOCK_NODES;
+}
+
 static void nesting_holder(void)
 {
     LOCK_CONTEXT contexts[LEVELS];
@@ -324,8 +338,10 @@ static void nesting_holder(void)
     for (unsigned depth = 0; depth < LEVELS; depth++) {
         LOCK_ACQUIRE(&levels[depth].lock, &contexts[depth]);
         waiters = LOCK_WAITERS(&levels[depth].lock);
-        step_to(depth + 1);
-        waiters = waiter_wait(&levels[depth].lock, waiters);
+        for (unsigned i = 0; i < LEVEL_WAITERS; i++) {
+            step_to(depth * LEVEL_WAITERS + i + 1);
+            waiters = waiter_wait(&levels[depth].lock, waiters);
+        }
         __atomic_store_n(&depths_allowed, depth + 1, __ATOMIC_RELEASE);
         /* The last level has no node to wait in where the lock wants one, and is not seen to wait. */
         if (depth < LEVELS - 1) {
@@ -333,7 +349,7 @@ static void nesting_holder(void)
         } else {
             unsigned turns = 0;
 
-            while (__atomic_load_n(&depths_entered, __ATOMIC_ACQUIRE) < LEVELS)
+            while (__atomic_load_n(&depths_entered, __ATOMIC_ACQUIRE) < LEVELS || !nesting_is_unqueued())
                 tm_port_wait(&turns);
         }
     }
@@ -345,10 +361,10 @@ static void nesting_body(unsigned thread)
 {
     if (thread == 0) {
         nesting_holder();
-    } else if (thread <= LEVELS) {
-        /* Waits in front of the interrupted thread: the first to wait needs no node in some locks. */
+    } else if (thread <= LEVELS * LEVEL_WAITERS) {
+        /* The first to wait needs no node in some locks, and the second waits for no other node. */
         step_wait(thread);
-        level_section(thread - 1, 0);
+        level_section((thread - 1) / LEVEL_WAITERS, 0);
     } else {
         unsigned turns = 0;
 
@@ -363,14 +379,16 @@ static void nesting_body(unsigned thread)
 /* A thread waits for a lock, and is interrupted by handlers that wait for others, as deep as the host can. */
 static void test_nesting(void)
 {
-    if (host_interrupt_levels() < LEVELS - 1 || host_threads_max() < LEVELS + 2)
+    if (host_interrupt_levels() < LEVELS - 1 || host_threads_max() < LEVELS * LEVEL_WAITERS + 2)
         return;
     step_to(0);
     depths_allowed = depths_entered = 0;
-    host_run(LEVELS + 2, nesting_body);
+    tm_statistics_reset();
+    host_run(LEVELS * LEVEL_WAITERS + 2, nesting_body);
     for (unsigned i = 0; i < LEVELS; i++) {
-        expect(levels[i].sections == 2, "a nested wait did not end");
-        guarded_expect(&levels[i].guarded, 2);
+        expect(LOCK_IS_IDLE(&levels[i].lock), "the lock is not idle though nobody wants it");
+        expect(levels[i].sections == LEVEL_WAITERS + 1, "a nested wait did not end");
+        guarded_expect(&levels[i].guarded, LEVEL_WAITERS + 1);
         levels[i].sections = 0;
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Validates locks. Words: locks=a,b (all), tests=a,b (all), sections=N (40000), seed=N (1), htm=off for no hardware
- * transactions.
+ * Validates locks. Words: locks=a,b (all), tests=a,b (all), sections=N (40000), seed=N (1), seconds=N (60) that a test
+ * may take, htm=off for no hardware transactions.
  *
  * LOCKS is X(name) for each lock, from the makefile.
  */
@@ -12,9 +12,6 @@
 #include "../host.h"
 #include "../output.h"
 #include "../words.h"
-
-/* Far more than any test takes, with other programs at work as well. */
-#define TEST_SECONDS_MAX 60
 
 #define X(name) extern const struct validation validation_##name;
 LOCKS
@@ -28,6 +25,8 @@ static const struct validation *const validations[] = {
 
 uint64_t validate_sections;
 uint64_t validate_seed;
+/* Far more than any test takes, with other programs at work as well. */
+static unsigned seconds_max = 60;
 
 void validate_report(const char *lock, const char *test, const char *failure)
 {
@@ -43,7 +42,7 @@ void validate_report(const char *lock, const char *test, const char *failure)
     output_object_end(&output);
     if (failure)
         host_exit(1);
-    host_watchdog(TEST_SECONDS_MAX);
+    host_watchdog(seconds_max);
 }
 
 int check_main(void)
@@ -52,7 +51,8 @@ int check_main(void)
     validate_seed = host_number("seed", 1);
     if (words_equal(host_text("htm", ""), "off"))
         tm_htm_disable();
-    host_watchdog(TEST_SECONDS_MAX);
+    seconds_max = (unsigned)host_number("seconds", seconds_max);
+    host_watchdog(seconds_max);
     for (unsigned i = 0; i < sizeof(validations) / sizeof(validations[0]); i++)
         if (words_wants("locks", validations[i]->name))
             validations[i]->run();

@@ -12,7 +12,7 @@ static void readers_body(unsigned thread)
         /* The first thread writes most of the time, the others read. */
         if (random_below(&random, 16) < (thread == 0 ? 12 : 1)) {
             LOCK_ACQUIRE(&lock, &context);
-            guarded_add(&guarded, stress.turns);
+            guarded_add(&guarded, stress.turns, random_below(&random, 16) == 0);
             LOCK_RELEASE(&lock, &context);
         } else {
             bool taken = false;
@@ -43,6 +43,7 @@ static void test_readers(void)
             stress.turns = turns;
             host_run(counts[i], readers_body);
             guarded_expect(&guarded, guarded.lines[0].value);
+            expect(LOCK_IS_IDLE(&lock), "the lock is not idle though nobody wants it");
         }
 }
 

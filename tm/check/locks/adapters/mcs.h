@@ -8,6 +8,7 @@
 #define LOCK_ACQUIRE(lock, context) tm_mcs_lock_acquire(lock, context)
 #define LOCK_TRY_ACQUIRE(lock, context) tm_mcs_lock_try_acquire(lock, context)
 #define LOCK_RELEASE(lock, context) tm_mcs_lock_release(lock, context)
+#define LOCK_IS_IDLE(lock) (__atomic_load_n(&(lock)->tail, __ATOMIC_RELAXED) == NULL)
 #define LOCK_WAITERS(lock) ((uintptr_t)__atomic_load_n(&(lock)->tail, __ATOMIC_RELAXED))
 #define LOCK_FAIR 1
 #define LOCK_KIND mcs

@@ -7,5 +7,7 @@
 #define LOCK_ACQUIRE(lock, context) tm_queued_lock_acquire(lock)
 #define LOCK_TRY_ACQUIRE(lock, context) tm_queued_lock_try_acquire(lock)
 #define LOCK_RELEASE(lock, context) tm_queued_lock_release(lock)
+#define LOCK_IS_IDLE(lock) (__atomic_load_n(&(lock)->word.value, __ATOMIC_RELAXED) == 0)
 #define LOCK_WAITERS(lock) __atomic_load_n(&(lock)->word.value, __ATOMIC_RELAXED)
 #define LOCK_FAIR 1
+#define LOCK_NODES 4

@@ -10,6 +10,10 @@
 #define LOCK_READ_ACQUIRE(lock, context) tm_queued_rw_lock_read_acquire(lock)
 #define LOCK_READ_TRY_ACQUIRE(lock, context) tm_queued_rw_lock_read_try_acquire(lock)
 #define LOCK_READ_RELEASE(lock, context) tm_queued_rw_lock_read_release(lock)
+#define LOCK_IS_IDLE(lock) \
+    (!__atomic_load_n(&(lock)->word, __ATOMIC_RELAXED) && \
+     !__atomic_load_n(&(lock)->queue.word.value, __ATOMIC_RELAXED))
 #define LOCK_WAITERS(lock) __atomic_load_n(&(lock)->queue.word.value, __ATOMIC_RELAXED)
 #define LOCK_FAIR 1
 #define LOCK_KIND rw
+#define LOCK_NODES 4

@@ -7,6 +7,8 @@
 #define LOCK_ACQUIRE(lock, context) tm_ticket_lock_acquire(lock)
 #define LOCK_TRY_ACQUIRE(lock, context) tm_ticket_lock_try_acquire(lock)
 #define LOCK_RELEASE(lock, context) tm_ticket_lock_release(lock)
+#define LOCK_IS_IDLE(lock) \
+    (__atomic_load_n(&(lock)->next, __ATOMIC_RELAXED) == __atomic_load_n(&(lock)->serving, __ATOMIC_RELAXED))
 #define LOCK_WAITERS(lock) __atomic_load_n(&(lock)->word, __ATOMIC_RELAXED)
 #define LOCK_FAIR 1
 #define LOCK_KIND ticket

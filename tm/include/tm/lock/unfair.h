@@ -26,9 +26,14 @@
 
 #include <tm/lock/queue_word.h>
 
-/* Turns between two attempts: of the one behind the head, and at most, of those far back. Powers of two. */
+/*
+ * Turns between two attempts: of the one behind the head, and at most, of those far back. Powers of two. The library
+ * may be built with others; with 1 and 1 every waiter is as likely to steal as the head.
+ */
+#ifndef TM_UNFAIR_LOCK_STEAL_TURNS_MIN
 #define TM_UNFAIR_LOCK_STEAL_TURNS_MIN 8u
 #define TM_UNFAIR_LOCK_STEAL_TURNS_MAX 1024u
+#endif
 
 struct tm_unfair_lock {
     union tm_queue_word word;
