@@ -74,7 +74,11 @@ bool tm_set_grow(struct tm_transaction *transaction, struct tm_log *set)
     __builtin_memcpy(begin, set->begin, used_bytes);
     tm_port_free(set->begin);
     *set = (struct tm_log){begin, begin + used_bytes, begin + size_bytes};
-    return set != &transaction->written || tm_algorithm_make(transaction);
+    if (set != &transaction->written || tm_algorithm_make(transaction))
+        return true;
+    /* Its index has stayed as it was, and holds no more than before. */
+    set->end = begin + size_bytes / 2;
+    return false;
 }
 
 struct tm_transaction *tm_transaction_create(bool is_interrupt_level)

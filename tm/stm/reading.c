@@ -111,7 +111,8 @@ void tm_meet_owner(struct tm_transaction *transaction, uint64_t word, unsigned *
     } else if (transaction->is_interrupt_level && tm_has_interrupted(transaction, owner)) {
         tm_overtake(owner);
         return;
-    } else if (owner->mode == TM_MODE_OBSTINATE && owner->obstinacy < transaction->obstinacy) {
+    } else if (__atomic_load_n(&owner->mode, __ATOMIC_RELAXED) == TM_MODE_OBSTINATE &&
+               __atomic_load_n(&owner->obstinacy, __ATOMIC_RELAXED) < transaction->obstinacy) {
         /* The older one may be waiting for what this one has interrupted. */
         tm_overtake_asked(transaction);
         tm_restart(transaction, TM_CAUSE_LOCKED);

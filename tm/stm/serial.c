@@ -157,7 +157,7 @@ bool tm_serial_try_upgrade(struct tm_transaction *transaction, struct tm_stack_r
         tm_serial_end(transaction);
         return false;
     }
-    transaction->mode = TM_MODE_SERIAL;
+    tm_mode_set(transaction, TM_MODE_SERIAL);
     uint64_t activity = transaction->activity;
     if (activity & 1)
         __atomic_store_n(&transaction->activity, activity + 1, __ATOMIC_RELEASE);
@@ -167,7 +167,8 @@ bool tm_serial_try_upgrade(struct tm_transaction *transaction, struct tm_stack_r
 void tm_serial_end(struct tm_transaction *transaction)
 {
     /* odd -> even, which is another even number than before */
-    __atomic_store_n(&tm_shared.serial, tm_shared.serial + 1, __ATOMIC_RELEASE);
+    uint64_t serial = __atomic_load_n(&tm_shared.serial, __ATOMIC_RELAXED);
+    __atomic_store_n(&tm_shared.serial, serial + 1, __ATOMIC_RELEASE);
     tm_port_interrupts_restore(transaction->interrupts);
 }
 

@@ -19,7 +19,7 @@ const uint32_t tm_never;
 static void begin_alone(struct tm_transaction *transaction)
 {
     tm_serial_begin(transaction);
-    transaction->mode = TM_MODE_SERIAL;
+    tm_mode_set(transaction, TM_MODE_SERIAL);
     transaction->direct_undo = transaction->cancellable;
 }
 
@@ -39,16 +39,16 @@ static __attribute__((__noinline__)) void begin_attempt(struct tm_transaction *t
     transaction->read_only = transaction->flags & TM_READ_ONLY;
     transaction->read_step_bytes = transaction->read_only ? 0 : sizeof(tm_orec *);
     __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
-    transaction->overtaken = TM_OVERTAKEN_NOT;
+    __atomic_store_n(&transaction->overtaken, TM_OVERTAKEN_NOT, __ATOMIC_RELAXED);
     transaction->depth = 1;
     if ((transaction->flags & TM_SERIAL) || (transaction->alone && !transaction->is_interrupt_level)) {
         begin_alone(transaction);
     } else if (tm_solo_begin(transaction)) {
-        transaction->mode = TM_MODE_SOLO;
+        tm_mode_set(transaction, TM_MODE_SOLO);
         transaction->direct_undo = transaction->cancellable;
     } else {
         tm_wait_while_serial(transaction);
-        transaction->mode = mode_with_others(transaction);
+        tm_mode_set(transaction, mode_with_others(transaction));
         transaction->direct = false;
     }
 }
@@ -138,7 +138,8 @@ static __attribute__((__noinline__)) uint32_t begin_unusual(struct tm_transactio
     transaction->flags = transaction->is_interrupt_level ? flags | TM_OBSTINATE : flags;
     transaction->freed_begin_bytes = log_bytes(&transaction->freed);
     if (transaction->flags & TM_OBSTINATE)
-        transaction->obstinacy = __atomic_add_fetch(&tm_shared.obstinate_count, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&transaction->obstinacy, __atomic_add_fetch(&tm_shared.obstinate_count, 1, __ATOMIC_RELAXED),
+                         __ATOMIC_RELAXED);
     tm_port_transaction_enter();
     begin_attempt(transaction);
     return answer(transaction, answers);
@@ -156,7 +157,7 @@ uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *
     tm_port_transaction_enter();
     transaction->depth = 1;
     if (tm_solo_begin(transaction)) {
-        transaction->mode = TM_MODE_SOLO;
+        tm_mode_set(transaction, TM_MODE_SOLO);
         /* Without a way back no registers need be kept. */
         if (!cancellable)
             return answers->direct;
@@ -168,11 +169,11 @@ uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *
     transaction->read_only = flags & TM_READ_ONLY;
     transaction->read_step_bytes = flags & TM_READ_ONLY ? 0 : sizeof(tm_orec *);
     __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
-    transaction->overtaken = TM_OVERTAKEN_NOT;
+    __atomic_store_n(&transaction->overtaken, TM_OVERTAKEN_NOT, __ATOMIC_RELAXED);
     transaction->serial_begin = __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE);
     if (TM_UNLIKELY(transaction->serial_begin & 1))
         tm_wait_while_serial(transaction);
-    transaction->mode = TM_MODE_OPTIMISTIC;
+    tm_mode_set(transaction, TM_MODE_OPTIMISTIC);
     transaction->direct = false;
     return answers->started;
 }
@@ -189,7 +190,7 @@ TM_INLINE void end_attempt(struct tm_transaction *transaction)
     transaction->reads.next = transaction->reads.begin;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     transaction->phase = TM_PHASE_RUNNING;
-    transaction->horizon = 0;
+    __atomic_store_n(&transaction->horizon, 0, __ATOMIC_RELAXED);
     transaction->horizon_own = 0;
     transaction->depth = 0;
     transaction->direct = true;

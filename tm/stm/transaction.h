@@ -226,6 +226,12 @@ struct tm_action {
     void *argument;
 };
 
+/* Others look at it (tm_meet_owner), and may find that of another transaction of the context, or of its next one. */
+TM_INLINE void tm_mode_set(struct tm_transaction *transaction, enum tm_mode mode)
+{
+    __atomic_store_n(&transaction->mode, (uint8_t)mode, __ATOMIC_RELAXED);
+}
+
 /* What threads that have no transaction yet point at: all accesses are direct. */
 extern struct tm_transaction tm_outside;
 

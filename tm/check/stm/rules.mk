@@ -25,7 +25,8 @@ $(STM_VALIDATE_PROGRAMS): $(BUILD)/check/stm/validate-%$(ELF): $(STM_VALIDATE_OB
 
 # What many threads on few processors may bring out.
 STM_CROWDED = words,nesting,freed_list,exclusion,litmus,interrupts
-STM_CROWDED_THREADS = $(shell echo $$((16 * $$(nproc))))
+STM_CROWD = 16
+STM_CROWDED_THREADS = $(shell echo $$(($(STM_CROWD) * $$(nproc))))
 
 check-stm: check-stm-tl2 check-stm-2pl
 
@@ -36,7 +37,7 @@ check-stm-tl2 check-stm-2pl: check-stm-%: $(BUILD)/check/stm/validate-%$(ELF)
 # ThreadSanitizer knows neither functions that return twice, after which its stack of calls would hold some that are over (it is told of no
 # calls), nor fences, which the library has besides accesses with orders.
 check-stm-tsan:
-	$(MAKE) BUILD=$(BUILD)/tsan OPERATIONS=$$(($(STM_VALIDATE_OPERATIONS) / 10)) LDFLAGS='$(LDFLAGS) -fsanitize=thread' \
+	$(MAKE) BUILD=$(BUILD)/tsan OPERATIONS=$$(($(STM_VALIDATE_OPERATIONS) / 10)) STM_CROWD=4 LDFLAGS='$(LDFLAGS) -fsanitize=thread' \
 		OPTIONS='$(OPTIONS) -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -Wno-tsan -DTM_HTM_OFF' check-stm
 
 .PHONY: check-stm check-stm-tl2 check-stm-2pl check-stm-tsan

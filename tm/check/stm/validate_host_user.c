@@ -92,7 +92,7 @@ static void interrupted(int signal, siginfo_t *information, void *context)
     (void)signal;
     (void)information;
     tm_signal_enter(context);
-    interrupt_handler(++interrupt_depth);
+    __atomic_load_n(&interrupt_handler, __ATOMIC_RELAXED)(++interrupt_depth);
     interrupt_depth--;
     tm_signal_leave();
     errno = saved;

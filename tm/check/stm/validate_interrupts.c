@@ -3,6 +3,7 @@
 #include "validate.h"
 
 #define WORDS 5u
+/* For each thread: they share processors. */
 #define PERIOD_US 50u
 #define OPERATIONS_PER_INTERRUPTED 4
 
@@ -124,7 +125,7 @@ static void interrupted_body(unsigned thread)
     for (unsigned depth = 0; depth <= VALIDATE_LEVELS_MAX; depth++)
         tallies[thread].random[depth] = random_state(validate_seed + depth, thread);
     thread_of[tm_port_processor()] = thread;
-    validate_interrupts_begin(handle, PERIOD_US);
+    validate_interrupts_begin(handle, PERIOD_US * validate_threads);
     for (uint64_t operation = 0; operation < validate_share() / OPERATIONS_PER_INTERRUPTED; operation++) {
         unsigned flags = validate_flags(random);
 
