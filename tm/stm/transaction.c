@@ -10,6 +10,8 @@
  * to get out of each other's way: the one that goes on does so for hundreds of transactions. */
 #define BACKOFF_TURNS_LOG2 5
 #define BACKOFF_TURNS_LOG2_MAX 13
+/* No thread of its processor runs while a handler waits. */
+#define BACKOFF_TURNS_LOG2_MAX_IN_INTERRUPTS 5
 
 struct tm_shared tm_shared = {.clock = 1};
 tm_orec tm_orecs[TM_ORECS_COUNT] TM_ALIGNED_TO_LINE;
@@ -326,13 +328,15 @@ void tm_end_after_rollback(struct tm_transaction *transaction)
 static void back_off(struct tm_transaction *transaction)
 {
     uint32_t log2 = transaction->restarts + BACKOFF_TURNS_LOG2;
+    uint32_t log2_max =
+        transaction->is_interrupt_level ? BACKOFF_TURNS_LOG2_MAX_IN_INTERRUPTS : BACKOFF_TURNS_LOG2_MAX;
     uint64_t random = transaction->random;
     random ^= random << 13;
     random ^= random >> 7;
     random ^= random << 17;
     transaction->random = random;
     unsigned turns = 0;
-    uint64_t limit = random & ((1ull << (log2 < BACKOFF_TURNS_LOG2_MAX ? log2 : BACKOFF_TURNS_LOG2_MAX)) - 1);
+    uint64_t limit = random & ((1ull << (log2 < log2_max ? log2 : log2_max)) - 1);
     for (uint64_t turn = 0; turn < limit; turn++)
         tm_port_wait(&turns);
 }

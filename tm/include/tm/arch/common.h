@@ -41,7 +41,7 @@ struct tm_restartable_range {
 extern const struct tm_restartable_range __start_tm_restartable[] __attribute__((visibility("hidden")));
 extern const struct tm_restartable_range __stop_tm_restartable[] __attribute__((visibility("hidden")));
 
-#define TM_RESTARTABLE_RANGE ".pushsection tm_restartable, \"a\"\n\t.balign 4\n\t.long 1b - .\n\t.long 2b - .\n\t.popsection"
+#define TM_RESTARTABLE_RANGE ".pushsection tm_restartable, \"aR\"\n\t.balign 4\n\t.long 1b - .\n\t.long 2b - .\n\t.popsection"
 #ifdef __SANITIZE_THREAD__
 #define TM_SHOW_STORE(address, bits) ((void)__atomic_fetch_add((uint##bits##_t *)(address), 0, __ATOMIC_RELEASE))
 #else
