@@ -13,6 +13,7 @@
 #include "harts.h"
 
 #define TEXTS_SIZE 512
+#define TEXTS_MAX 16
 /* As deep as the queue locks have nodes. The innermost keeps interrupts off. */
 #define INTERRUPT_LEVELS 4
 /* Interrupts come as many times as often as is asked for: a second of the machine is long. */
@@ -42,11 +43,22 @@ const char *host_text(const char *key, const char *otherwise)
 {
     static char texts[TEXTS_SIZE];
     static unsigned used;
+    static struct {
+        const char *value, *text;
+    } known[TEXTS_MAX];
+    static unsigned known_count;
     const char *value = argument_text(key);
     char *text = texts + used;
 
     if (!value)
         return otherwise;
+    for (unsigned i = 0; i < known_count; i++)
+        if (known[i].value == value)
+            return known[i].text;
+    if (known_count == TEXTS_MAX)
+        tm_port_fatal("too many texts are asked for");
+    known[known_count].value = value;
+    known[known_count++].text = text;
     for (; *value && *value != ' '; value++) {
         if (used == TEXTS_SIZE - 1)
             tm_port_fatal("the command line is too long");

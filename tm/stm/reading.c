@@ -176,7 +176,7 @@ uint64_t tm_load_slow(struct tm_transaction *transaction, const void *address, u
         } else if (!(transaction->activity & 1) && !has_read(transaction) && !transaction->read_only) {
             if (load_first(transaction, address, size_bytes, orec, word, &value))
                 return value;
-        } else if (word >= transaction->horizon) {
+        } else if (word >= __atomic_load_n(&transaction->horizon, __ATOMIC_RELAXED)) {
             tm_extend(transaction, word);
         } else if (load_unchanged(address, size_bytes, orec, word, &value)) {
             log_read(transaction, orec);

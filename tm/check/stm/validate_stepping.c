@@ -69,6 +69,8 @@ struct stepping_case {
     void (*prepare)(void);
     void (*check)(void);
     bool is_for_threads_only;
+    /* The other thread stops in its middle (pause_other) until the stepped one has gone a few instructions further. */
+    bool has_pause;
 };
 
 static const struct stepping_case *current;
@@ -344,6 +346,18 @@ static void publish_node(void)
     VALIDATE_COMMIT();
 }
 
+/* The other thread stores, waits a little, and takes it back. */
+static void pause_other(void);
+static VALIDATE_NOINLINE void store_and_cancel(void)
+{
+    if (tm_start(0) != TM_STARTED)
+        return;
+    for (unsigned number = 0; number < WORDS; number++)
+        tm_store(word(number), 1000 + number);
+    pause_other();
+    tm_cancel();
+}
+
 #define ON_WORDS .interrupting = interrupt_words, .check = check_all_words
 #define ADDS .adds = {1, 2, 3, 0}
 #define BYTE (1ull << 48)
@@ -364,6 +378,8 @@ static const struct stepping_case cases[] = {
     {"obstinate", ADDS, .flags = TM_OBSTINATE, .stepped = add_words, ON_WORDS},
     {"serial", ADDS, .flags = TM_SERIAL, .stepped = add_words, ON_WORDS},
     {"local", ADDS, .stepped = add_local, ON_WORDS},
+    {"read_cancelled", .stepped = read_words, .interrupting = store_and_cancel, .check = check_all_words,
+     .is_for_threads_only = true, .has_pause = true},
     {"read_freed", .stepped = read_node, .interrupting = exchange_node, .prepare = prepare_guarded_node,
      .check = check_guarded_node, .is_for_threads_only = true},
     {"read_only_freed", .flags = TM_READ_ONLY, .stepped = read_node, .interrupting = exchange_node,
@@ -407,6 +423,9 @@ static bool acted[2];
 static unsigned level;
 /* Where the handler is interrupted by the next level: an instruction of its way, and of how many times that it comes there. */
 static unsigned handler_after, handler_passes;
+/* Instructions of the stepped thread while the other one pauses. */
+static unsigned pause_length;
+#define PAUSE_LENGTH_MAX 8u
 
 /* The byte that an instruction begins with; 0xcc in its place is a trap. `passes`: how often it is executed up to the wanted time. */
 static struct {
@@ -462,7 +481,7 @@ static void breakpoint_clear(void)
 
 /* The other thread: told to begin by a byte, and what it has come to. */
 static int other_begins[2];
-static bool other_is_told, other_has_ended;
+static bool other_has_ended;
 static __thread bool is_other;
 static unsigned other_yields;
 
@@ -487,11 +506,24 @@ static void *run_other(void *argument)
     return NULL;
 }
 
+/* Bytes that it has been told to go on by: to begin, and after its pause. */
+static unsigned other_told, other_paused;
+
 static void tell_other(void)
 {
-    if (!other_is_told)
+    if (other_told < (current->has_pause ? 2 : 1))
         VALIDATE(write(other_begins[1], "", 1) == 1, "write");
-    other_is_told = true;
+    other_told++;
+}
+
+static void pause_other(void)
+{
+    char byte;
+
+    if (!is_other || !current->has_pause || other_paused)
+        return;
+    __atomic_store_n(&other_paused, 1, __ATOMIC_RELEASE);
+    VALIDATE(read(other_begins[0], &byte, 1) == 1, "read");
 }
 
 static void let_other_run(void)
@@ -501,6 +533,7 @@ static void let_other_run(void)
     __atomic_store_n(&other_yields, 0, __ATOMIC_RELAXED);
     tell_other();
     while (!__atomic_load_n(&other_has_ended, __ATOMIC_ACQUIRE) &&
+           (other_told == 2 || !__atomic_load_n(&other_paused, __ATOMIC_ACQUIRE)) &&
            __atomic_load_n(&other_yields, __ATOMIC_RELAXED) < YIELDS_MAX && host_clock() < end)
         sched_yield();
 }
@@ -513,6 +546,8 @@ static void act(ucontext_t *context)
     acted[level] = true;
     if (mode == MODE_THREAD || mode == MODE_SECOND_CONTEXT) {
         let_other_run();
+        if (current->has_pause && other_told == 1 && pause_length)
+            context->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
         return;
     }
     level++;
@@ -558,6 +593,12 @@ static void trapped(int signal, siginfo_t *information, void *context)
         breakpoint.is_passing = false;
         registers[REG_EFL] &= ~TRAP_FLAG;
         write_instruction(BREAKPOINT_INSTRUCTION);
+    } else if (other_told == 1 && !is_traced[0]) {
+        /* The stepped thread goes on while the other one pauses. */
+        if (--pause_length == 0) {
+            registers[REG_EFL] &= ~TRAP_FLAG;
+            let_other_run();
+        }
     } else {
         write_down(level ? &handler_way : &way, registers[REG_RIP]);
     }
@@ -603,7 +644,8 @@ static void run_case(unsigned before)
     validate_step = before;
     if (current->prepare)
         current->prepare();
-    other_is_told = other_has_ended = false;
+    other_told = other_paused = 0;
+    other_has_ended = false;
     if (has_other)
         create_thread(&other, run_other);
     if (before != NOWHERE)
@@ -611,6 +653,7 @@ static void run_case(unsigned before)
     run_stepped();
     breakpoint_clear();
     if (has_other) {
+        tell_other();
         tell_other();
         pthread_join(other, NULL);
     }
@@ -643,6 +686,7 @@ static void step_through(uint64_t *random)
             handler_after = random_below(random, handler_way.length);
             handler_passes = 1 + random_below(random, 3);
         }
+        pause_length = 1 + random_below(random, PAUSE_LENGTH_MAX);
         run_case(before);
         runs++;
         done += acted[0];

@@ -292,9 +292,18 @@ static void run_neighbours(void)
  * Running alone: transactions that say so or that become irrevocable do what no other may see: plain increments.
  */
 static uint64_t alone_plain, alone_shared[2];
+/* Even, but for a while in a transaction that runs alone. */
+static uint64_t alone_even;
+#define ALONE_TURNS_MAX 50u
+
+static void wait_turns(uint32_t turns)
+{
+    while (turns--)
+        tm_port_relax();
+}
 static uint64_t alone_counts[HOST_THREADS_MAX];
 
-static VALIDATE_NOINLINE void be_alone(unsigned when, unsigned flags)
+static VALIDATE_NOINLINE void be_alone(unsigned when, uint32_t turns, unsigned flags)
 {
     VALIDATE_START(flags);
     if (when == 0)
@@ -311,8 +320,20 @@ static VALIDATE_NOINLINE void be_alone(unsigned when, unsigned flags)
     tm_become_irrevocable();
     /* Not restarted from here on. */
     *(volatile uint64_t *)&alone_plain += 1;
+    tm_store(&alone_even, alone_even + 1);
+    wait_turns(turns);
+    tm_store(&alone_even, alone_even + 1);
     VALIDATE(tm_load(&alone_shared[0]) == alone_plain && tm_load(&alone_shared[1]) == alone_plain,
              "another transaction committed while one ran alone");
+    VALIDATE_COMMIT();
+}
+
+/* The first read, for which a transaction need not be known to others. */
+static VALIDATE_NOINLINE void read_beside(uint32_t turns, unsigned flags)
+{
+    VALIDATE_START(flags);
+    wait_turns(turns);
+    VALIDATE(tm_load(&alone_even) % 2 == 0, "the first read of a transaction was of one that ran alone");
     VALIDATE_COMMIT();
 }
 
@@ -330,12 +351,18 @@ static void alone_body(unsigned thread)
 
     for (uint64_t operation = 0; operation < validate_share(); operation++) {
         unsigned flags = validate_flags(&random);
+        uint32_t turns = random_below(&random, ALONE_TURNS_MAX);
 
-        if (random_below(&random, 4)) {
-            count_beside(flags);
-        } else {
-            be_alone(random_below(&random, 4), flags);
+        switch (random_below(&random, 4)) {
+        case 0:
+            be_alone(random_below(&random, 4), turns, flags);
             alone_counts[thread]++;
+            break;
+        case 1:
+            count_beside(flags);
+            break;
+        default:
+            read_beside(turns, flags);
         }
     }
 }
@@ -344,7 +371,7 @@ static void run_alone(void)
 {
     uint64_t sum = 0;
 
-    alone_plain = alone_shared[0] = alone_shared[1] = 0;
+    alone_plain = alone_even = alone_shared[0] = alone_shared[1] = 0;
     __builtin_memset(alone_counts, 0, sizeof alone_counts);
     validate_run(alone_body);
     for (unsigned thread = 0; thread < validate_threads; thread++)
