@@ -4,9 +4,8 @@
 #
 # For another processor than the host's: CROSS_COMPILE=riscv64-linux-gnu- LDFLAGS='-pthread -static' RUN=qemu-riscv64
 
-# What compiles transactions. Without partial redundancy elimination: GCC 12 inserts loads behind the end of an inner
-# transaction that it then does not instrument. -Wclobbered is about setjmp.
-CFLAGS_GNU_TM = -fgnu-tm -fno-tree-pre -Wno-clobbered
+# What compiles transactions: as programs do (install.mk). -Wclobbered is about setjmp.
+CFLAGS_GNU_TM = $(GNU_TM) -Wno-clobbered
 
 ITM_SUITES = accesses blocks nesting locals irrevocable clones memory logs calls torture main
 ITM_SUITES_x86_64 = vectors
