@@ -9,6 +9,7 @@
 
 #include "../host.h"
 #include "../random.h"
+#include "../words.h"
 
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
@@ -245,6 +246,45 @@ static void test_alone(void)
 }
 #endif
 
+#if TM_CHECKING
+static void leave_free(void)
+{
+    leave(0);
+}
+
+static uint32_t entered;
+
+static void leave_strange_body(unsigned thread)
+{
+    unsigned turns = 0;
+
+    if (thread == 0) {
+        enter(0, true);
+        __atomic_store_n(&entered, 1, __ATOMIC_RELEASE);
+        for (;;)
+            tm_port_wait(&turns);
+    }
+    while (!__atomic_load_n(&entered, __ATOMIC_ACQUIRE))
+        tm_port_wait(&turns);
+    leave(0);
+}
+
+static void leave_strange(void)
+{
+    host_run(2, leave_strange_body);
+}
+
+/* The checking build reports who leaves a section that it is not in. */
+static void test_misuse(void)
+{
+    const char *text = host_fatal(leave_free);
+
+    expect(!text || words_contain(text, "held by nobody"), "a section that nobody is in was left");
+    text = host_fatal(leave_strange);
+    expect(!text || words_contain(text, "held by processor"), "another's section was left");
+}
+#endif
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -253,6 +293,9 @@ static const struct {
     {"depth", test_depth},
 #if SECTION_ALONE_WAITS && TM_STATISTICS
     {"alone", test_alone},
+#endif
+#if TM_CHECKING
+    {"misuse", test_misuse},
 #endif
 };
 

@@ -9,6 +9,7 @@
 
 #include "../host.h"
 #include "../output.h"
+#include "../words.h"
 
 /* Far more than any test takes, with other programs at work as well. */
 #define TEST_SECONDS_MAX 60
@@ -36,13 +37,6 @@ void sections_report(const char *lock, const char *test, const char *failure)
     host_watchdog(TEST_SECONDS_MAX);
 }
 
-static bool is(const char *text, const char *other)
-{
-    while (*text && *text == *other)
-        text++, other++;
-    return *text == *other;
-}
-
 static unsigned threads_wanted(void)
 {
     unsigned threads = host_processors() < 4 ? 4 : host_processors();
@@ -61,12 +55,12 @@ int check_main(void)
         host_print("threads= needs a number of threads that the host can run\n");
         return 2;
     }
-    if (is(host_text("htm", "on"), "off"))
+    if (words_equal(host_text("htm", "on"), "off"))
         tm_htm_disable();
     host_watchdog(TEST_SECONDS_MAX);
-    if (!is(lock, "tx"))
+    if (!words_equal(lock, "tx"))
         sections_cx.run();
-    if (!is(lock, "cx"))
+    if (!words_equal(lock, "cx"))
         sections_tx.run();
     return 0;
 }
