@@ -10,7 +10,7 @@ use concord_lab::compare::plan::{Guests, Plan, Request};
 use concord_lab::compare::schedule::{self, Outcome, RunOutcome};
 use concord_lab::compare::store::Store;
 use concord_lab::compare::workload::Size;
-use concord_lab::report::{Data, Report};
+use concord_lab::report::kernels::{self, Data};
 use concord_machine::board::Manager;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -89,8 +89,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     let plan = Plan::new(&request, &Guests::open(&request.workloads, &request.kernels)?)?;
     let folder = arguments.output.clone().unwrap_or_else(|| Path::new("results").join(plan.folder_name()));
-    let store = Store::open(&folder, &plan)?;
-    let jobs = arguments.jobs.map_or_else(|| schedule::default_jobs(&plan), NonZeroUsize::get);
+    let store = Store::open(&folder, &plan.description)?;
+    let jobs = arguments
+        .jobs
+        .map_or_else(|| schedule::default_jobs(plan.description.board.memory.size_bytes), NonZeroUsize::get);
     let stop = Stop::on_signals().map_err(|error| anyhow!("cannot watch for signals: {error}"))?;
     let outcomes = match schedule::run(&plan, &store, jobs, &|| stop.is_asked())? {
         Outcome::Complete(outcomes) => outcomes,
@@ -103,7 +105,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             return Ok(Exit::LimitReached);
         }
     };
-    let report = Report::new(Data::new(&plan, &outcomes));
+    let report = kernels::report(&Data::new(&plan, &outcomes));
     let page = report.write(&store)?;
     if !arguments.quiet {
         super::answer(report.text().as_bytes())?;

@@ -19,7 +19,7 @@ pub mod workload;
 pub use error::Error;
 
 /// Refuses a name that comes twice.
-fn refuse_repeated<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Error> {
+pub(crate) fn refuse_repeated<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Error> {
     let mut seen = std::collections::BTreeSet::new();
     for name in names {
         if !seen.insert(name) {

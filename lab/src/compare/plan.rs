@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 /// The format of plan and run files, and the way in which runs are made; raised when either changes.
 const FORMAT: u32 = 1;
 /// The digest of the machine's source code (build.rs).
-const MACHINE_DIGEST: &str = env!("CONCORD_MACHINE_DIGEST");
+pub(crate) const MACHINE_DIGEST: &str = env!("CONCORD_MACHINE_DIGEST");
 /// The seed of the boot that all seeds of a group share. None of them has it, so that each draws its own numbers from the region's
 /// begin on.
 const BOOT_SEED: u64 = 0;
 /// Digits of a run's digest that names it in tables and file names.
-const ID_DIGITS: usize = 12;
+pub(crate) const ID_DIGITS: usize = 12;
 
 /// What the user asks for.
 #[derive(Clone, Debug)]
@@ -329,7 +329,7 @@ fn group(
 }
 
 /// The digest of a value's JSON, whose fields come in the order of their declaration.
-fn digest(value: &impl Serialize) -> String {
+pub(crate) fn digest(value: &impl Serialize) -> String {
     let text = serde_json::to_vec(value).expect("plain data");
     blake3::hash(&text).to_hex().to_string()
 }

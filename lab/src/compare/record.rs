@@ -1,6 +1,10 @@
 //! What a run's file says, as far as comparisons look at it.
 
+use super::plan::{Group, Run};
+use super::store::Identified;
+use concord_machine::result::ResultDocument;
 use serde::Deserialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The kinds of locks, as results name them.
@@ -15,6 +19,34 @@ pub const CAUSE_IO: &str = "need-exclusive";
 pub struct RunFile {
     pub id: String,
     pub result: RunResult,
+}
+
+impl Identified for RunFile {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl RunFile {
+    /// What the file of a run has: its key and its result.
+    pub fn content(group: &Group, run: &Run, document: &ResultDocument) -> Value {
+        json!({
+            "id": run.id,
+            "workload": group.workload,
+            "kernel": group.kernel,
+            "harts": group.harts,
+            "seed": run.seed,
+            "key": run.key,
+            "result": lasting(document),
+        })
+    }
+}
+
+/// A result document without the one thing that two equal runs do not share.
+pub fn lasting(document: &ResultDocument) -> Value {
+    let mut result = serde_json::to_value(document).expect("plain data");
+    result.as_object_mut().expect("an object").remove("host_seconds");
+    result
 }
 
 /// The result document of a run.

@@ -5,7 +5,8 @@ use super::plan::{Group, Plan, Run};
 use super::progress::{Progress, Task};
 use super::record::RunFile;
 use super::runner::{self, Boot, Watcher};
-use super::store::{Boots, Kept, Store};
+use super::store::{Boots, Identified, Kept, Store};
+use concord_machine::result::ResultDocument;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
@@ -15,10 +16,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 const OVERHEAD_SHARE: u64 = 4;
 
 /// As many runs side by side as there are processors, and as fit into the memory that the host has left, should every guest touch all
-/// of its own; at least one.
-pub fn default_jobs(plan: &Plan) -> usize {
+/// of its own, which is so large; at least one.
+pub fn default_jobs(memory_bytes: u64) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let memory_bytes = plan.description.board.memory.size_bytes;
     let run_bytes = memory_bytes + memory_bytes / OVERHEAD_SHARE;
     let fitting = available_bytes().map_or(usize::MAX, |available| (available / run_bytes) as usize);
     processors.min(fitting).max(1)
@@ -114,7 +114,8 @@ pub fn run(plan: &Plan, store: &Store, jobs: usize, stop: Stop) -> Result<Outcom
     let mut damaged = Vec::new();
     let mut outcomes = Vec::new();
     for group in &plan.groups {
-        outcomes.push(group.runs.iter().map(|run| kept(store, run, &mut damaged)).collect::<Result<Vec<_>, _>>()?);
+        let kept = |run: &Run| Ok(kept(store, &run.file_name, &run.id, &mut damaged)?.map(RunOutcome::Made));
+        outcomes.push(group.runs.iter().map(kept).collect::<Result<Vec<_>, Error>>()?);
     }
     let left = |(group, outcomes): (usize, &Vec<Option<RunOutcome>>)| {
         let missing = outcomes.iter().enumerate().filter(|(_, outcome)| outcome.is_none());
@@ -151,13 +152,18 @@ pub fn run(plan: &Plan, store: &Store, jobs: usize, stop: Stop) -> Result<Outcom
     Ok(complete.map_or(Outcome::Stopped { finished_count }, Outcome::Complete))
 }
 
-/// A run that the store has. A damaged file is as good as none, and the user is told.
-fn kept(store: &Store, run: &Run, damaged: &mut Vec<String>) -> Result<Option<RunOutcome>, Error> {
-    Ok(match store.load(run)? {
-        Kept::Finished(file) => Some(RunOutcome::Made(file)),
+/// The file of a run, if the store has it. A damaged one is as good as none, and the user is to be told.
+pub fn kept<F: Identified>(
+    store: &Store,
+    file_name: &str,
+    id: &str,
+    damaged: &mut Vec<String>,
+) -> Result<Option<Box<F>>, Error> {
+    Ok(match store.load(file_name, id)? {
+        Kept::Finished(file) => Some(file),
         Kept::Missing => None,
         Kept::Damaged(why) => {
-            damaged.push(format!("concord: {}: damaged ({why}), so this run is made again", run.file_name));
+            damaged.push(format!("concord: {file_name}: damaged ({why}), so this run is made again"));
             None
         }
     })
@@ -249,7 +255,7 @@ impl Schedule<'_> {
         let task = self.progress.task(title.clone());
         let snapshot = self.boots.file(group_index);
         let document = runner::run(group, run, &snapshot, &mut Watched { task: &task, stop: self.stop })?;
-        let file = document.map(|document| self.store.save(group, run, &document)).transpose()?;
+        let file = document.map(|document| self.save(group, run, &document)).transpose()?;
         let failure = file.as_ref().and_then(|file| file.result.failure());
         if let (Some(file), Some(why)) = (&file, failure) {
             report_failure(self.progress, &title, &why, &file.result.console);
@@ -265,6 +271,10 @@ impl Schedule<'_> {
             remove(&snapshot)?;
         }
         Ok(())
+    }
+
+    fn save(&self, group: &Group, run: &Run, document: &ResultDocument) -> Result<RunFile, Error> {
+        self.store.save(&run.file_name, RunFile::content(group, run, document))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -285,7 +295,8 @@ pub fn run_title(group: &Group, run: &Run) -> String {
 /// Lines of the console that a failure brings.
 const CONSOLE_LINES: usize = 10;
 
-fn report_failure(progress: &Progress, title: &str, why: &str, console: &[String]) {
+/// Tells a person that a run failed.
+pub fn report_failure(progress: &Progress, title: &str, why: &str, console: &[String]) {
     let mut text = format!("concord: {title}: {why}");
     for line in console.iter().skip(console.len().saturating_sub(CONSOLE_LINES)) {
         text.push_str("\n    | ");
@@ -295,9 +306,10 @@ fn report_failure(progress: &Progress, title: &str, why: &str, console: &[String
     progress.say(&text);
 }
 
-struct Watched<'a> {
-    task: &'a Task,
-    stop: Stop<'a>,
+/// A run that a person sees the progress of, and may stop.
+pub struct Watched<'a> {
+    pub task: &'a Task,
+    pub stop: Stop<'a>,
 }
 
 impl Watcher for Watched<'_> {

@@ -71,6 +71,12 @@ pub fn mean(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { mean: sample.mean, half_width, runs: sample.count })
 }
 
+/// The standard deviation of a sample; none of fewer than two values.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let sample = sample(values)?;
+    Some((sample.error_squared? * sample.count as f64).sqrt())
+}
+
 /// By what part of the baseline's mean the values' mean is above it, with its interval. None where either sample is empty or the
 /// baseline's mean is zero.
 pub fn change(baseline: &[f64], values: &[f64]) -> Option<Estimate> {
@@ -130,6 +136,7 @@ mod tests {
         let estimate = mean(&[10.0, 12.0, 14.0]).unwrap();
         assert!(close(estimate.mean, 12.0) && close(estimate.half_width.unwrap(), 4.30265 * 2.0 / 3.0_f64.sqrt()));
         assert_eq!(estimate.runs, 3);
+        assert!(close(deviation(&[10.0, 12.0, 14.0]).unwrap(), 2.0));
     }
 
     #[test]
@@ -146,6 +153,7 @@ mod tests {
 
     #[test]
     fn few_values_say_less() {
+        assert_eq!((deviation(&[]), deviation(&[3.0]), deviation(&[3.0, 3.0])), (None, None, Some(0.0)));
         assert_eq!(mean(&[]), None);
         assert_eq!(mean(&[3.0]), Some(Estimate { mean: 3.0, half_width: None, runs: 1 }));
         assert_eq!(change(&[2.0], &[3.0, 3.0]).unwrap().half_width, None);

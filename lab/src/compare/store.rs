@@ -4,11 +4,10 @@
 //! run took on the host.
 
 use super::Error;
-use super::plan::{Group, Plan, Run};
-use super::record::RunFile;
 use concord_machine::output::write_atomically;
-use concord_machine::result::ResultDocument;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,24 +23,30 @@ pub struct Store {
     folder: PathBuf,
 }
 
+/// The file of a run, which says which one it is.
+pub trait Identified: DeserializeOwned {
+    /// The first digits of the digest of what decides the run.
+    fn id(&self) -> &str;
+}
+
 /// What there is of a run.
 #[derive(Debug)]
-pub enum Kept {
-    Finished(Box<RunFile>),
+pub enum Kept<F> {
+    Finished(Box<F>),
     Missing,
     /// A file that does not hold the whole run, and why.
     Damaged(String),
 }
 
 impl Store {
-    /// Makes a folder this comparison's, or goes on in one that is.
+    /// Makes a folder the comparison's that this describes, or goes on in one that is.
     ///
     /// # Errors
     /// If the folder has other files, is another comparison's, or cannot be written to.
-    pub fn open(folder: &Path, plan: &Plan) -> Result<Store, Error> {
+    pub fn open(folder: &Path, description: &impl Serialize) -> Result<Store, Error> {
         fs::create_dir_all(folder).map_err(Error::file("create", folder))?;
         let path = folder.join(PLAN);
-        let description = serde_json::to_value(&plan.description).expect("plain data");
+        let description = serde_json::to_value(description).expect("plain data");
         if let Some(text) = read_if_there(&path)? {
             let other: Value = serde_json::from_slice(&text).unwrap_or(Value::Null);
             if let Some(difference) = difference(&other, &description) {
@@ -64,41 +69,29 @@ impl Store {
         &self.folder
     }
 
-    fn path(&self, run: &Run) -> PathBuf {
-        self.folder.join(RUNS).join(&run.file_name)
+    fn path(&self, file_name: &str) -> PathBuf {
+        self.folder.join(RUNS).join(file_name)
     }
 
-    /// Looks for a run.
+    /// Looks for the file of the run with this id.
     ///
     /// # Errors
-    /// If its file is there and cannot be read.
-    pub fn load(&self, run: &Run) -> Result<Kept, Error> {
-        let Some(text) = read_if_there(&self.path(run))? else { return Ok(Kept::Missing) };
-        match serde_json::from_slice::<RunFile>(&text) {
-            Ok(file) if file.id == run.id => Ok(Kept::Finished(Box::new(file))),
-            Ok(file) => Ok(Kept::Damaged(format!("it says that it is run {:?}", file.id))),
+    /// If the file is there and cannot be read.
+    pub fn load<F: Identified>(&self, file_name: &str, id: &str) -> Result<Kept<F>, Error> {
+        let Some(text) = read_if_there(&self.path(file_name))? else { return Ok(Kept::Missing) };
+        match serde_json::from_slice::<F>(&text) {
+            Ok(file) if file.id() == id => Ok(Kept::Finished(Box::new(file))),
+            Ok(file) => Ok(Kept::Damaged(format!("it says that it is run {:?}", file.id()))),
             Err(error) => Ok(Kept::Damaged(error.to_string())),
         }
     }
 
-    /// Keeps a run, and reads it back.
+    /// Keeps the file of a run, and reads it back.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn save(&self, group: &Group, run: &Run, document: &ResultDocument) -> Result<RunFile, Error> {
-        let mut result = serde_json::to_value(document).expect("plain data");
-        // The one thing that two equal runs do not share.
-        result.as_object_mut().expect("an object").remove("host_seconds");
-        let file = json!({
-            "id": run.id,
-            "workload": group.workload,
-            "kernel": group.kernel,
-            "harts": group.harts,
-            "seed": run.seed,
-            "key": run.key,
-            "result": result,
-        });
-        write_atomically(&self.path(run), &pretty(&file))?;
+    pub fn save<F: Identified>(&self, file_name: &str, file: Value) -> Result<F, Error> {
+        write_atomically(&self.path(file_name), &pretty(&file))?;
         Ok(serde_json::from_value(file).expect("what was written can be read"))
     }
 
@@ -177,7 +170,7 @@ fn difference(found: &Value, wanted: &Value) -> Option<String> {
 }
 
 /// JSON for people and machines, with a line's end.
-pub fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
+pub fn pretty(value: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).expect("plain data");
     text.push(b'\n');
     text
@@ -205,7 +198,13 @@ fn is_partial(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::plan::tests::{guests, request};
+    use super::super::plan::{Description, Plan, Run};
+    use super::super::record::RunFile;
     use super::*;
+
+    fn description() -> Description {
+        plan().description
+    }
 
     fn plan() -> Plan {
         Plan::new(&request(), &guests()).unwrap()
@@ -215,11 +214,11 @@ mod tests {
     fn a_folder_belongs_to_one_comparison() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/folder");
-        Store::open(&path, &plan()).unwrap();
-        Store::open(&path, &plan()).unwrap();
+        Store::open(&path, &description()).unwrap();
+        Store::open(&path, &description()).unwrap();
         let mut other = request();
         (other.seeds, other.append) = (9, "quiet".to_owned());
-        let error = Store::open(&path, &Plan::new(&other, &guests()).unwrap()).unwrap_err().to_string();
+        let error = Store::open(&path, &Plan::new(&other, &guests()).unwrap().description).unwrap_err().to_string();
         assert!(
             error.ends_with(
                 "/new/folder holds another comparison: its append, seeds differ; choose another folder with --output"
@@ -227,46 +226,47 @@ mod tests {
             "{error}"
         );
         std::fs::write(path.join("plan.json"), "{").unwrap();
-        assert!(matches!(Store::open(&path, &plan()), Err(Error::OtherComparison { .. })));
+        assert!(matches!(Store::open(&path, &description()), Err(Error::OtherComparison { .. })));
         std::fs::write(folder.path().join("thesis.tex"), "").unwrap();
-        assert!(matches!(Store::open(folder.path(), &plan()), Err(Error::ForeignFolder { .. })));
-        assert!(matches!(Store::open(Path::new("/proc/none"), &plan()), Err(Error::File { .. })));
+        assert!(matches!(Store::open(folder.path(), &description()), Err(Error::ForeignFolder { .. })));
+        assert!(matches!(Store::open(Path::new("/proc/none"), &description()), Err(Error::File { .. })));
     }
 
     #[test]
     fn a_run_that_is_not_whole_is_told_from_one_that_is() {
         let folder = tempfile::tempdir().unwrap();
         let plan = plan();
-        let store = Store::open(folder.path(), &plan).unwrap();
+        let store = Store::open(folder.path(), &plan.description).unwrap();
         let run = &plan.groups[0].runs[0];
-        assert!(matches!(store.load(run).unwrap(), Kept::Missing));
+        let load = |run: &Run| store.load::<RunFile>(&run.file_name, &run.id).unwrap();
+        assert!(matches!(load(run), Kept::Missing));
         let text = format!(
             r#"{{"id": "{}", "result": {{"exit": "powered-off", "exit_code": 0, "guest_code": 0, "message": null,
             "digest": "d", "instructions": 1, "region": true, "region_cycles": 1, "harts": [],
             "sections": [], "section_locks": [], "conflict_totals": {{"count": 0, "lost_cycles": 0, "lost_words": 0, "inversions": 0}}, "console": []}}}}"#,
             run.id
         );
-        std::fs::write(store.path(run), &text).unwrap();
-        assert!(matches!(store.load(run).unwrap(), Kept::Finished(_)));
+        std::fs::write(store.path(&run.file_name), &text).unwrap();
+        assert!(matches!(load(run), Kept::Finished(_)));
         for length in 0..text.len() {
-            std::fs::write(store.path(run), &text[..length]).unwrap();
-            assert!(matches!(store.load(run).unwrap(), Kept::Damaged(_)), "{length}");
+            std::fs::write(store.path(&run.file_name), &text[..length]).unwrap();
+            assert!(matches!(load(run), Kept::Damaged(_)), "{length}");
         }
-        std::fs::write(store.path(run), text.replace(&run.id, "0123")).unwrap();
-        assert!(matches!(store.load(run).unwrap(), Kept::Damaged(_)));
+        std::fs::write(store.path(&run.file_name), text.replace(&run.id, "0123")).unwrap();
+        assert!(matches!(load(run), Kept::Damaged(_)));
     }
 
     #[test]
     fn what_dead_processes_left_is_swept() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path(), &plan()).unwrap();
+        let store = Store::open(folder.path(), &description()).unwrap();
         // Process numbers end below 2^22 on Linux, so this one never lives.
         let dead = folder.path().join(".boots-99999999");
         std::fs::create_dir(&dead).unwrap();
         let partial = folder.path().join("runs/.a.json.99999999.0.partial");
         std::fs::write(&partial, "").unwrap();
         let boots = store.boots().unwrap();
-        Store::open(folder.path(), &plan()).unwrap();
+        Store::open(folder.path(), &description()).unwrap();
         assert!(!dead.exists() && !partial.exists() && boots.path.exists());
         let mine = boots.path.clone();
         drop(boots);

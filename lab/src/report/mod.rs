@@ -1,19 +1,20 @@
 //! What a comparison shows: tables for the terminal and for other programs, and a page for the browser.
+//!
+//! [`kernels`] reports on kernels; the rest is what any report is made of.
 
 mod chart;
-mod data;
-mod figures;
+mod figure;
 mod html;
-mod seen;
+pub mod kernels;
+mod method;
 mod table;
-mod tables;
 
-pub use data::Data;
 pub use table::Table;
 
 use crate::compare::Error;
 use crate::compare::store::{Store, pretty};
-use serde_json::json;
+use figure::Figure;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// The page's name in the folder of a comparison.
@@ -21,7 +22,7 @@ const PAGE: &str = "report.html";
 
 /// A table and how prominent it is.
 #[derive(Debug)]
-pub enum Part {
+enum Part {
     /// Printed, and open in the page.
     Main(Table),
     /// In the files, and folded in the page.
@@ -36,45 +37,41 @@ impl Part {
     }
 }
 
-/// A comparison's report.
+/// A table, and the figure that the page has above it.
 #[derive(Debug)]
-pub struct Report<'a> {
-    data: Data<'a>,
-    parts: Vec<Part>,
+struct Section {
+    part: Part,
+    figure: Option<Figure>,
 }
 
-impl<'a> Report<'a> {
-    /// Works everything out.
-    pub fn new(data: Data<'a>) -> Report<'a> {
-        let mut parts = vec![Part::Main(tables::time(&data))];
-        if data.has_sections() {
-            parts.extend([
-                Part::Main(tables::synchronization(&data)),
-                Part::Main(tables::locks(&data)),
-                Part::Main(tables::spinlocks(&data)),
-                Part::Main(tables::conversion(&data)),
-                Part::Main(tables::concurrency(&data)),
-                Part::Main(tables::restarts_by_cause(&data)),
-                Part::Detail(tables::restarts_by_site(&data)),
-                Part::Main(tables::io(&data)),
-                Part::Detail(tables::io_sites(&data)),
-            ]);
-        }
-        parts.extend([Part::Main(tables::conflicts(&data)), Part::Main(tables::modes(&data))]);
-        if data.has_sections() {
-            parts.push(Part::Detail(tables::lock_addresses(&data)));
-        }
-        let failures = tables::failures(&data);
-        if !failures.rows.is_empty() {
-            parts.push(Part::Main(failures));
-        }
-        parts.push(Part::Detail(tables::runs(&data)));
-        Report { data, parts }
-    }
+/// A run that nothing may be concluded from.
+#[derive(Clone, Debug)]
+struct Failure {
+    /// What a person calls the run.
+    title: String,
+    why: String,
+    /// The last lines of the guest's console.
+    console: Vec<String>,
+}
 
+/// A comparison's report.
+#[derive(Debug)]
+pub struct Report {
+    title: String,
+    /// What the comparison was made of: names and values, in HTML.
+    inputs: Vec<(String, String)>,
+    failures: Vec<Failure>,
+    sections: Vec<Section>,
+    /// How the numbers came about, in HTML.
+    method: String,
+    /// What decides the comparison.
+    plan: Value,
+}
+
+impl Report {
     /// The main tables as text.
     pub fn text(&self) -> String {
-        let main = self.parts.iter().filter_map(|part| match part {
+        let main = self.sections.iter().filter_map(|section| match &section.part {
             Part::Main(table) if !table.rows.is_empty() => Some(table.text()),
             _ => None,
         });
@@ -86,11 +83,11 @@ impl<'a> Report<'a> {
     /// # Errors
     /// If a file cannot be written.
     pub fn write(&self, store: &Store) -> Result<PathBuf, Error> {
-        let tables: Vec<&Table> = self.parts.iter().map(Part::table).collect();
+        let tables: Vec<&Table> = self.sections.iter().map(|section| section.part.table()).collect();
         for table in &tables {
             store.write(&format!("tables/{}.csv", table.name), &table.csv())?;
         }
-        let document = json!({ "plan": self.data.plan.description, "tables": tables });
+        let document = json!({ "plan": self.plan, "tables": tables });
         store.write("report.json", &pretty(&document))?;
         store.write(PAGE, html::page(self).as_bytes())
     }

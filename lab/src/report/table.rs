@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 pub struct Table {
     /// Its name as a file and as a place in the page.
-    pub name: &'static str,
+    pub name: String,
     /// What it shows.
     pub title: String,
     /// How to read it, in a sentence or two.
@@ -20,7 +20,7 @@ pub struct Table {
 #[derive(Clone, Debug, Serialize)]
 pub struct Column {
     /// In JSON and CSV, with the unit of the numbers there.
-    pub name: &'static str,
+    pub name: String,
     /// In text and HTML, with the unit of the numbers there.
     pub heading: String,
     pub show: Show,
@@ -94,8 +94,8 @@ impl From<u64> for Cell {
 
 impl Column {
     /// A column.
-    pub fn new(name: &'static str, heading: &str, show: Show) -> Column {
-        Column { name, heading: heading.to_owned(), show }
+    pub fn new(name: &str, heading: &str, show: Show) -> Column {
+        Column { name: name.to_owned(), heading: heading.to_owned(), show }
     }
 }
 
@@ -190,7 +190,7 @@ impl Table {
         let estimates: Vec<bool> = (0..self.columns.len()).map(is_estimate).collect();
         let mut header = Vec::new();
         for (column, is_estimate) in self.columns.iter().zip(&estimates) {
-            header.push(column.name.to_owned());
+            header.push(column.name.clone());
             if *is_estimate {
                 header.extend([format!("{}_low", column.name), format!("{}_high", column.name)]);
             }
@@ -227,7 +227,7 @@ mod tests {
     fn table() -> Table {
         let estimate = |mean, half_width| Cell::Estimate(Estimate { mean, half_width, runs: 3 });
         Table {
-            name: "times",
+            name: "times".to_owned(),
             title: "Times".to_owned(),
             note: "Of nothing.".to_owned(),
             columns: vec![

@@ -6,7 +6,7 @@ mod fixture;
 use browser::open;
 use concord_lab::compare::plan::Plan;
 use concord_lab::compare::store::Store;
-use concord_lab::report::{Data, Report};
+use concord_lab::report::kernels::{self, Data};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -18,8 +18,8 @@ fn write(folder: &Path, failing: bool, size: (&[&str], &[&str], &[usize], u64)) 
     if failing {
         fixture::fail_some(&mut outcomes);
     }
-    let store = Store::open(folder, &plan).unwrap();
-    let report = Report::new(Data::new(&plan, &outcomes));
+    let store = Store::open(folder, &plan.description).unwrap();
+    let report = kernels::report(&Data::new(&plan, &outcomes));
     report.write(&store).unwrap();
     report.text()
 }

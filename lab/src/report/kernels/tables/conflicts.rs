@@ -8,7 +8,7 @@ use crate::report::table::{Column, Show, Table};
 pub fn conflicts(data: &Data) -> Table {
     let inversions = |run: &RunResult| run.conflict_totals.inversions;
     Table {
-        name: "conflicts",
+        name: "conflicts".to_owned(),
         title: format!("Conflicts and priority inversions under {}", data.plan.description.board.transactions.manager.name()),
         note: "A conflict inverts priority when the side with the lower conflict priority, which the kernel sets at each switch, goes on."
             .to_owned(),

@@ -39,7 +39,7 @@ pub fn runs(data: &Data) -> Table {
         }
     }
     Table {
-        name: "runs",
+        name: "runs".to_owned(),
         title: "Runs".to_owned(),
         note: "A run's name is the digest of everything that decides it: kernel, root file system, command line, board, seed and machine. \
                The same command gives the same runs, down to the final state."
@@ -74,7 +74,7 @@ pub fn failures(data: &Data) -> Table {
         }
     }
     Table {
-        name: "failures",
+        name: "failures".to_owned(),
         title: "Failed runs".to_owned(),
         note: "They are in no other table but that of the runs.".to_owned(),
         columns,

@@ -10,7 +10,7 @@ pub fn time(data: &Data) -> Table {
     let elapsed = |run: &RunResult| run.region_cycles as f64;
     let change = format!("against {} (%)", baseline(data));
     Table {
-        name: "time",
+        name: "time".to_owned(),
         title: "Kernel time and elapsed time".to_owned(),
         note: "Kernel time: cycles in supervisor mode, of all harts together. Elapsed time: cycles from the begin to the end of the \
                region of interest. Means over the seeds, ± half the 95% confidence interval."
@@ -36,7 +36,7 @@ pub fn time(data: &Data) -> Table {
 pub fn modes(data: &Data) -> Table {
     let whole = RunResult::all_cycles;
     Table {
-        name: "modes",
+        name: "modes".to_owned(),
         title: "User, system, I/O wait and idle time".to_owned(),
         note: "Shares of the cycles of all harts. A hart waits for I/O when it is idle while a request to a disk is under way.".to_owned(),
         columns: by_group_columns(vec![

@@ -19,9 +19,9 @@ pub use synchronization::{conversion, spin_share, spinlocks, synchronization};
 pub use time::{modes, time};
 
 use super::data::{Data, GroupData};
-use super::table::{Cell, Column, RunLink, Show};
 use crate::compare::plan::Run;
 use crate::compare::store::RUNS;
+use crate::report::table::{Cell, Column, RunLink, Show};
 
 /// The columns that name a group.
 fn group_columns() -> Vec<Column> {

@@ -1,29 +1,14 @@
 //! The figures of the page: which charts stand above a table, and what is seen in them.
 
-use super::chart::{Bar, Category, Chart, Segment, align};
 use super::data::{Data, GroupData};
 use super::seen;
-use super::table::{Show, grouped, shown};
 use super::tables::{concurrency_of, io_sites_of, spin_share};
 use crate::compare::record::RunResult;
 use crate::compare::statistics::Estimate;
+use crate::report::chart::{Bar, Category, Chart, Segment};
+use crate::report::figure::{Figure, Key, NO_RANGE, class, drawable, key};
+use crate::report::table::{Show, grouped, shown};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Charts under one heading.
-#[derive(Debug)]
-pub struct Figure {
-    /// What is seen, in a sentence.
-    pub seen: String,
-    pub legend: Vec<Key>,
-    pub charts: Vec<Chart>,
-}
-
-/// An entry of a legend.
-#[derive(Debug)]
-pub struct Key {
-    pub class: String,
-    pub name: String,
-}
 
 /// The figure above the table of this name; none where the table stands alone.
 pub fn figures(data: &Data, table: &str) -> Option<Figure> {
@@ -40,17 +25,6 @@ pub fn figures(data: &Data, table: &str) -> Option<Figure> {
         "locks" => Some(Figure { seen: seen::locks(data), legend: Vec::new(), charts: Vec::new() }),
         _ => None,
     }
-}
-
-const CLASSES: usize = 8;
-
-/// The class of a kernel's colour.
-fn class(kernel: usize) -> String {
-    format!("k{}", kernel % CLASSES)
-}
-
-fn key(class: &str, name: &str) -> Key {
-    Key { class: class.to_owned(), name: name.to_owned() }
 }
 
 /// A legend of the kernels from one on.
@@ -74,15 +48,6 @@ fn hover(group: &GroupData, what: &str, value: &str) -> String {
 fn by_harts<'a, 'b>(data: &'b Data<'a>) -> Vec<(usize, Vec<&'b [GroupData<'a>]>)> {
     let of = |harts: &usize| (*harts, data.sets().filter(|set| set[0].group.harts == *harts).collect());
     data.plan.description.harts.iter().map(of).collect()
-}
-
-const NO_RANGE: (f64, f64) = (0.0, 0.0);
-
-/// Charts that have something in them, on one scale.
-fn drawable(mut charts: Vec<Chart>) -> Vec<Chart> {
-    charts.retain(|chart| chart.marks_count() > 0);
-    align(&mut charts);
-    charts
 }
 
 /// A chart for each hart count with a category for each workload, whose bars `bar` makes of the kernels from one on.

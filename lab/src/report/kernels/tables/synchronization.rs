@@ -9,7 +9,7 @@ use crate::report::table::{Cell, Column, Show, Table};
 pub fn synchronization(data: &Data) -> Table {
     let lost = RunResult::lost_cycles;
     Table {
-        name: "synchronization",
+        name: "synchronization".to_owned(),
         title: "Kernel time lost to synchronization".to_owned(),
         note: "Spinning: waiting for a lock that another hart holds. Restarts: attempts of transactions that did not commit with their back-off, and transactions' waiting for each other. No cycle is in both; each is a share of the run's own kernel time."
             .to_owned(),
@@ -51,7 +51,7 @@ pub fn spinlocks(data: &Data) -> Table {
         columns.push(Column::new(change_name, &change, Show::Change));
     }
     Table {
-        name: "spinlocks",
+        name: "spinlocks".to_owned(),
         title: "Spinlocks: acquisitions and loops".to_owned(),
         note: "Spinlocks taken as locks, spinlock_t and raw_spinlock_t. A test loop reads a lock that is held; a test&set loop is an \
                atomic attempt after the first."
@@ -81,7 +81,7 @@ pub fn spin_share(
 /// How many sections of `spinlock_t` commit as transactions.
 pub fn conversion(data: &Data) -> Table {
     Table {
-        name: "conversion",
+        name: "conversion".to_owned(),
         title: "Sections of spinlock_t that committed as transactions".to_owned(),
         note: "By count: committed sections among all. By cycles: cycles from the section's begin to its end, of committed sections among \
                all; a section inside another counts in both."

@@ -44,7 +44,7 @@ pub fn concurrency(data: &Data) -> Table {
     ];
     columns.extend(bins.iter().map(|index| Column::new(NAMES[*index].0, NAMES[*index].1, Show::Count)));
     Table {
-        name: "concurrency",
+        name: "concurrency".to_owned(),
         title: "Critical sections by maximum concurrency".to_owned(),
         note: "A critical section is a place of the kernel that takes a lock. Its concurrency is the number of harts in sections of the same \
                lock when one enters. Columns with numbers of harts count the sections whose maximum over all seeds it is."

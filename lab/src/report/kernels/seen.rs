@@ -1,10 +1,10 @@
 //! What is seen in a figure, in a sentence: the heading above it.
 
 use super::data::{Data, GroupData};
-use super::table::{Show, grouped, shown};
 use super::tables::{concurrency_of, io_sites_of, ranked_locks, spin_share};
 use crate::compare::record::{KIND_RAW, KIND_SPIN, RunResult};
 use crate::compare::statistics::Estimate;
+use crate::report::table::{Show, grouped, shown};
 
 /// The groups of each kernel from one on, with the kernel's name.
 fn by_kernel<'a, 'b>(data: &'b Data<'a>, from: usize) -> Vec<(&'b str, Vec<&'b GroupData<'a>>)> {

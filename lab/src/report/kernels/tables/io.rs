@@ -94,7 +94,7 @@ pub fn io(data: &Data) -> Table {
         cells
     };
     Table {
-        name: "io",
+        name: "io".to_owned(),
         title: "Sections that restarted for I/O, by nest depth".to_owned(),
         note: "A section that is about to do I/O is restarted before it does, and then runs as a lock. Depth: sections open in the \
                transaction. Call sites are counted over all seeds."
@@ -133,7 +133,7 @@ pub fn io_sites(data: &Data) -> Table {
         io_sites_of(group).into_iter().take(SITES_MAX).map(row).collect()
     };
     Table {
-        name: "io_sites",
+        name: "io_sites".to_owned(),
         title: format!("The {SITES_MAX} call sites with most restarts for I/O"),
         note: "Sums over all seeds. A site that nearly always restarts is better off with cx_exclusive.".to_owned(),
         columns,

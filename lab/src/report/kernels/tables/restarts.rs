@@ -20,7 +20,7 @@ pub fn restarts_by_cause(data: &Data) -> Table {
         runs_column(),
     ]);
     Table {
-        name: "restarts",
+        name: "restarts".to_owned(),
         title: "Restarts of critical sections by cause".to_owned(),
         note: "need-exclusive: the section was about to do I/O. Cycles are those of the attempts that did not commit, with back-off and waiting."
             .to_owned(),
@@ -74,7 +74,7 @@ pub fn restarts_by_site(data: &Data) -> Table {
         runs_column(),
     ]);
     Table {
-        name: "restart_sites",
+        name: "restart_sites".to_owned(),
         title: format!("The {SITES_MAX} call sites that lost most cycles to restarts"),
         note: "A restart is counted where the outermost section of its transaction began.".to_owned(),
         columns,

@@ -32,7 +32,7 @@ pub fn locks(data: &Data) -> Table {
         runs_column(),
     ]);
     Table {
-        name: "locks",
+        name: "locks".to_owned(),
         title: format!("The {LOCKS_MAX} locks that matter most in each workload"),
         note: "Ranked by the cycles lost to spinning and restarts on the kernel that lost most. A lock without a symbol, such as one in an \
                inode, goes by the function that takes it; restarts are counted at the lock of the outermost section."
@@ -124,7 +124,7 @@ pub fn lock_addresses(data: &Data) -> Table {
     let rows_of_group =
         |group: &GroupData| (0..group.runs.len()).flat_map(|index| rows_of_run(group, index)).collect::<Vec<_>>();
     Table {
-        name: "lock_addresses",
+        name: "lock_addresses".to_owned(),
         title: format!("The {LOCKS_MAX} single locks that cost most in each run"),
         note: "By the address of the lock, with its symbol where there is one.".to_owned(),
         columns,
