@@ -3,4 +3,5 @@
 pub mod compare;
 pub mod doctor;
 pub mod guest;
+pub mod programs;
 pub mod report;

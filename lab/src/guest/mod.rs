@@ -21,6 +21,7 @@ pub mod progress;
 mod rootfs;
 mod sources;
 mod stock;
+mod tm;
 
 pub(crate) use apt::SUITE_KEY;
 pub use cache::{Artifact, Cache, Guest, Manifest};
@@ -89,8 +90,8 @@ trait Recipe: Sync {
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error>;
 }
 
-const RECIPES: [&dyn Recipe; 5] =
-    [&kernel::Kernel, &stock::Stock, &module_disk::ModuleDisk, &rootfs::ROOTFS, &rootfs::BENCHMARKS_ROOTFS];
+const RECIPES: [&dyn Recipe; 6] =
+    [&kernel::Kernel, &stock::Stock, &module_disk::ModuleDisk, &rootfs::ROOTFS, &rootfs::BENCHMARKS_ROOTFS, &tm::Tm];
 
 /// How guests are to be built.
 #[derive(Clone, Debug)]
@@ -212,10 +213,10 @@ mod tests {
     fn an_unknown_guest_is_refused_before_anything_is_built() {
         let names = [String::from("kernel"), String::from("kernle")];
         let error = build(&names, &Options::default(), &Silent).unwrap_err().to_string();
-        assert_eq!(error, "no guest is called \"kernle\"; there are kernel, stock, modules, rootfs, benchmarks");
+        assert_eq!(error, "no guest is called \"kernle\"; there are kernel, stock, modules, rootfs, benchmarks, tm");
         assert_eq!(
             open("../x").unwrap_err().to_string(),
-            "no guest is called \"../x\"; there are kernel, stock, modules, rootfs, benchmarks"
+            "no guest is called \"../x\"; there are kernel, stock, modules, rootfs, benchmarks, tm"
         );
     }
 }

@@ -1,12 +1,13 @@
 //! What a comparison shows: tables for the terminal and for other programs, and a page for the browser.
 //!
-//! [`kernels`] reports on kernels; the rest is what any report is made of.
+//! [`kernels`] reports on kernels, [`programs`] on locks and software transactions; the rest is what any report is made of.
 
 mod chart;
 mod figure;
 mod html;
 pub mod kernels;
 mod method;
+pub mod programs;
 mod table;
 
 pub use table::Table;
