@@ -6,7 +6,7 @@
  *     tests=uncontended,throughput,loop
  *     runs=N (15)               of each; the locks take turns, so that what disturbs one run disturbs all
  *     threads=1,2,4,8,16,32     of throughput and loop
- *     pairs=N (200000)          of uncontended: on one thread, with nothing between acquisition and release
+ *     pairs=N (50000)           of uncontended: on one thread, with nothing between acquisition and release
  *     duration_ms=N (50)        of throughput: an addition in the section
  *     section_turns=N (0)       and so much work; and
  *     pause_turns=N (0)         so much after it
@@ -263,7 +263,7 @@ int check_main(void)
     if (runs < 1 || runs > RUNS_MAX)
         runs = RUNS_MAX;
     counts_count = words_numbers("threads", "1,2,4,8,16,32", host_threads_max(), counts, COUNTS_MAX);
-    pairs_count = host_number("pairs", 200000);
+    pairs_count = host_number("pairs", 50000);
     benchmark_parameters.duration = host_number("duration_ms", 50) * (host_clock_frequency_hz() / 1000);
     benchmark_parameters.section_turns = (unsigned)host_number("section_turns", 0);
     benchmark_parameters.pause_turns = (unsigned)host_number("pause_turns", 0);

@@ -56,7 +56,7 @@ check-locks-tsan:
 LOOP = tests=loop locks=byte,unfair,paravirtualized,pthread_spin,pthread_mutex,ck_fas threads=4,8,16,32 runs=5
 
 bench-locks: $(BENCHMARK)
-	$< tests=uncontended > $(BUILD)/locks.jsonl
+	$< tests=uncontended runs=31 > $(BUILD)/locks.jsonl
 	$< tests=throughput runs=5 >> $(BUILD)/locks.jsonl
 	$< $(LOOP) >> $(BUILD)/locks.jsonl
 	awk -f check/table.awk $(BUILD)/locks.jsonl
