@@ -165,15 +165,16 @@ fn harts_sleep_wake_and_are_interrupted_in_transactions() {
     all_pass(&runs);
 }
 
-/// Each lock at each number of harts, over so many seeds, of which every other run is timed.
+/// Each lock at each number of harts, over so many seeds. Every other run is timed; the processor's transactions change as well.
 fn lock_runs(harts: &[usize], seeds: std::ops::RangeInclusive<u64>, sections: u64) -> Vec<Run> {
     let mut runs = Vec::new();
     for lock in LOCKS {
         for seed in seeds.clone() {
             for (place, &harts) in harts.iter().enumerate() {
                 let gear = GEARS[(seed as usize + place) % 2];
+                let mode = MODES[(seed as usize + place) % 3];
                 let words = format!("locks={lock} sections={sections}");
-                runs.push(Run::new("check/locks/validate.elf", harts, gear, seed, &words));
+                runs.push(Run { mode, ..Run::new("check/locks/validate.elf", harts, gear, seed, &words) });
             }
         }
     }
