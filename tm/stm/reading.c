@@ -77,7 +77,7 @@ void tm_extend(struct tm_transaction *transaction, uint64_t version)
     /* Who dooms a transaction may be late, and mean the one before. */
     if (__atomic_load_n(&transaction->horizon, __ATOMIC_RELAXED) != transaction->horizon_own)
         tm_restart(transaction, TM_CAUSE_DOOMED);
-    if (transaction->read_only && transaction->horizon_own)
+    if (transaction->read_step_bytes == 0 && transaction->horizon_own)
         tm_restart(transaction, TM_CAUSE_READ_ONLY);
     tm_become_visible(transaction);
     /* The first read was of a time of its own, which has to be within the snapshot. */
@@ -173,7 +173,8 @@ uint64_t tm_load_slow(struct tm_transaction *transaction, const void *address, u
             tm_meet_owner(transaction, word, &turns);
         } else if (transaction->mode != TM_MODE_OPTIMISTIC) {
             tm_own(transaction, orec, word);
-        } else if (!(transaction->activity & 1) && !has_read(transaction) && !transaction->read_only) {
+        } else if (!(transaction->activity & 1) && !has_read(transaction) &&
+                   transaction->read_step_bytes) {
             if (load_first(transaction, address, size_bytes, orec, word, &value))
                 return value;
         } else if (word >= __atomic_load_n(&transaction->horizon, __ATOMIC_RELAXED)) {

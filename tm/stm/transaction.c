@@ -13,10 +13,24 @@
 /* No thread of its processor runs while a handler waits. */
 #define BACKOFF_TURNS_LOG2_MAX_IN_INTERRUPTS 5
 
+/* Read-only transactions that leave records after one that would have had to look back. */
+#define READ_ONLY_RECORDED 64
+
 struct tm_shared tm_shared = {.clock = 1};
 tm_orec tm_orecs[TM_ORECS_COUNT] TM_ALIGNED_TO_LINE;
 struct tm_transaction tm_outside = {.direct = true, .unusual = true};
 const uint32_t tm_never;
+
+/* Whether loads leave a record: those of read-only transactions do not, unless such a one had to look back lately. */
+TM_INLINE void choose_record(struct tm_transaction *transaction)
+{
+    transaction->read_only = transaction->flags & TM_READ_ONLY;
+    transaction->read_step_bytes = sizeof(tm_orec *);
+    if (transaction->read_only && transaction->read_only_recorded == 0)
+        transaction->read_step_bytes = 0;
+    else if (transaction->read_only)
+        transaction->read_only_recorded--;
+}
 
 static void begin_alone(struct tm_transaction *transaction)
 {
@@ -38,8 +52,7 @@ static enum tm_mode mode_with_others(const struct tm_transaction *transaction)
 static __attribute__((__noinline__)) void begin_attempt(struct tm_transaction *transaction)
 {
     transaction->unusual = true;
-    transaction->read_only = transaction->flags & TM_READ_ONLY;
-    transaction->read_step_bytes = transaction->read_only ? 0 : sizeof(tm_orec *);
+    choose_record(transaction);
     __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&transaction->overtaken, TM_OVERTAKEN_NOT, __ATOMIC_RELAXED);
     transaction->depth = 1;
@@ -168,8 +181,7 @@ uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *
         return answers->started;
     }
     copy_checkpoint(&transaction->checkpoint, checkpoint);
-    transaction->read_only = flags & TM_READ_ONLY;
-    transaction->read_step_bytes = flags & TM_READ_ONLY ? 0 : sizeof(tm_orec *);
+    choose_record(transaction);
     __atomic_store_n(&transaction->doomed, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&transaction->overtaken, TM_OVERTAKEN_NOT, __ATOMIC_RELAXED);
     transaction->serial_begin = __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE);
@@ -373,6 +385,7 @@ void tm_restart(struct tm_transaction *transaction, enum tm_cause cause)
         break;
     case TM_CAUSE_READ_ONLY:
         transaction->flags &= ~TM_READ_ONLY;
+        transaction->read_only_recorded = READ_ONLY_RECORDED;
         break;
     case TM_CAUSE_IRREVOCABLE:
         transaction->alone = true;

@@ -145,7 +145,8 @@ struct tm_transaction {
     bool direct;
     /* Direct stores are remembered, because the transaction may be cancelled. */
     bool direct_undo;
-    bool read_only; /* By its flags; reads leave no record. */
+    bool read_only; /* By its flags: it must not store. */
+    uint8_t read_only_recorded; /* Read-only transactions to come whose loads leave a record. */
     uint8_t mode; /* enum tm_mode, while depth is not 0 */
     uint32_t depth;
     /* Begin and commit have more to do than for most: it nested, freed, restarted, runs alone, or can be interrupted by transactions. */

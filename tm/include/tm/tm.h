@@ -27,7 +27,7 @@
 #include <tm/port.h>
 
 /* What tm_start is asked. */
-#define TM_READ_ONLY 1u /* Only loads: they leave no record. A store restarts the transaction without this. */
+#define TM_READ_ONLY 1u /* Only loads, which need leave no record. A store restarts the transaction without this. */
 #define TM_PESSIMISTIC 2u /* Loads lock what they read, so nobody invalidates it. */
 #define TM_SERIAL 4u /* Runs alone, and is irrevocable: never restarts, cannot be cancelled, may do anything. */
 #define TM_OBSTINATE 8u /* Beats every conflict, for interrupt handlers. Never waits for a transaction that it interrupted. */
