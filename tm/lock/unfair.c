@@ -109,6 +109,8 @@ static void wait_and_take(struct tm_unfair_lock *lock, struct tm_lock_node *node
                 break;
         }
     } while (!take(lock));
+    if (__atomic_load_n(&node->head, __ATOMIC_RELAXED))
+        position = 0;
     position = position < TM_STATISTICS_POSITIONS ? position : TM_STATISTICS_POSITIONS - 1;
     tm_statistics_add(TM_STATISTIC_STEALS_0 + position);
 }
@@ -137,6 +139,8 @@ static void leave(struct tm_unfair_lock *lock, struct tm_lock_node *node, uint32
         __atomic_store_n(&next->previous, previous, __ATOMIC_RELAXED);
         __atomic_store_n(&previous->next, next, __ATOMIC_RELAXED);
     } else {
+        /* At once, for who is behind it and asks before it has noticed. */
+        __atomic_store_n(&next->position, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&next->head, 1, __ATOMIC_RELAXED);
     }
 }

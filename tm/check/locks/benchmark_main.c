@@ -58,8 +58,9 @@ static unsigned runs;
 static uint64_t counts[COUNTS_MAX];
 static unsigned counts_count;
 
-/* Results of a measurement: of each lock and run. */
+/* Results of a measurement: of each lock and run; and what was counted, if that is compiled in, in all runs. */
 static uint64_t results[LOCKS_MAX][RUNS_MAX];
+static uint64_t counters[LOCKS_MAX][TM_STATISTICS_COUNT];
 
 static uint64_t median(uint64_t *values, unsigned count)
 {
@@ -166,14 +167,36 @@ static bool is_measured(const struct benchmark *lock, unsigned threads)
     return !lock->one_thread_a_processor || threads <= host_processors();
 }
 
-/* Runs a body on so many threads. Returns the time from the meeting to when the last has ended. */
-static uint64_t run_together(void (*body)(unsigned thread), unsigned threads)
+static void counters_clear(void)
 {
-    uint64_t time_max = 0;
+    for (unsigned i = 0; i < locks_count; i++)
+        for (unsigned j = 0; j < TM_STATISTICS_COUNT; j++)
+            counters[i][j] = 0;
+}
 
+/* Those that are not 0. */
+static void add_counters(struct output *output, unsigned index)
+{
+    for (unsigned i = 0; i < TM_STATISTICS_COUNT; i++)
+        if (counters[index][i])
+            output_member_number(output, tm_statistics_name(i), counters[index][i]);
+}
+
+/*
+ * Runs a body of this lock on so many threads, and adds to its counters. Returns the time from the meeting to when the
+ * last has ended.
+ */
+static uint64_t run_together(unsigned index, void (*body)(unsigned thread), unsigned threads)
+{
+    uint64_t time_max = 0, counts_of_run[TM_STATISTICS_COUNT];
+
+    tm_statistics_reset();
     benchmark_parameters.threads = threads;
     benchmark_meeting.arrived = benchmark_meeting.over = 0;
     host_run(threads, body);
+    tm_statistics_read(counts_of_run);
+    for (unsigned i = 0; i < TM_STATISTICS_COUNT; i++)
+        counters[index][i] += counts_of_run[i];
     for (unsigned i = 0; i < threads; i++)
         if (benchmark_threads[i].time > time_max)
             time_max = benchmark_threads[i].time;
@@ -182,13 +205,14 @@ static uint64_t run_together(void (*body)(unsigned thread), unsigned threads)
 
 static void throughput(unsigned threads)
 {
+    counters_clear();
     for (unsigned run = 0; run < runs; run++)
         for (unsigned i = 0; i < locks_count; i++) {
             uint64_t time, sections = 0;
 
             if (!is_measured(locks[i], threads))
                 continue;
-            time = run_together(locks[i]->throughput, threads);
+            time = run_together(i, locks[i]->throughput, threads);
             for (unsigned thread = 0; thread < threads; thread++)
                 sections += benchmark_threads[thread].sections;
             results[i][run] = time * THOUSAND / (sections ? sections : 1);
@@ -202,30 +226,21 @@ static void throughput(unsigned threads)
         add_time(&output, "section_median", median(results[i], runs));
         add_time(&output, "section_min", results[i][0]);
         add_time(&output, "section_max", results[i][runs - 1]);
+        add_counters(&output, i);
         output_object_end(&output);
     }
 }
 
-/* All counters, where they are compiled in. */
-static void add_counters(struct output *output)
-{
-    uint64_t counters[TM_STATISTICS_COUNT];
-
-    tm_statistics_read(counters);
-    for (unsigned i = 0; TM_STATISTICS && i < TM_STATISTICS_COUNT; i++)
-        output_member_number(output, tm_statistics_name(i), counters[i]);
-}
-
-static void loop(const struct benchmark *lock, unsigned threads)
+static void loop(unsigned index, unsigned threads)
 {
     static uint64_t times[RUNS_MAX * HOST_THREADS_MAX];
     uint64_t elapsed = 0, mean = 0, variance = 0, least = UINT64_MAX, most = 0;
     unsigned count = 0;
     struct output output = OUTPUT_INITIALIZER;
 
-    tm_statistics_reset();
+    counters_clear();
     for (unsigned run = 0; run < runs; run++) {
-        elapsed += run_together(lock->loop, threads) / runs;
+        elapsed += run_together(index, locks[index]->loop, threads) / runs;
         for (unsigned thread = 0; thread < threads; thread++)
             times[count++] = benchmark_threads[thread].time;
     }
@@ -240,14 +255,14 @@ static void loop(const struct benchmark *lock, unsigned threads)
 
         variance += difference * difference / count;
     }
-    add_head(&output, "loop", lock, threads);
+    add_head(&output, "loop", locks[index], threads);
     output_member_number(&output, "iterations", benchmark_parameters.loop_iterations);
     add_time(&output, "elapsed", elapsed * THOUSAND);
     add_time(&output, "thread_mean", mean * THOUSAND);
     add_time(&output, "thread_deviation", square_root(variance) * THOUSAND * THOUSAND);
     add_time(&output, "thread_least", least * THOUSAND);
     add_time(&output, "thread_most", most * THOUSAND);
-    add_counters(&output);
+    add_counters(&output, index);
     output_object_end(&output);
 }
 
@@ -280,6 +295,6 @@ int check_main(void)
     for (unsigned i = 0; words_wants("tests", "loop") && i < counts_count; i++)
         for (unsigned j = 0; j < locks_count; j++)
             if (is_measured(locks[j], (unsigned)counts[i]))
-                loop(locks[j], (unsigned)counts[i]);
+                loop(j, (unsigned)counts[i]);
     return 0;
 }

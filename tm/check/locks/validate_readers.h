@@ -52,18 +52,24 @@ static unsigned writer_has_been;
 
 static void sharing_first_reader(void)
 {
-    LOCK_CONTEXT context;
+    LOCK_CONTEXT context, another;
     uint64_t waiters;
+    unsigned turns = 0;
 
     (void)context;
+    (void)another;
     LOCK_READ_ACQUIRE(&lock, &context);
     step_to(1);
     /* The second reader has the lock as well, and lets it go. */
     step_wait(2);
     waiters = LOCK_WAITERS(&lock);
     step_to(3);
-    /* The writer waits; and then the second reader, behind it. */
+    /* The writer waits, and bars the way; and then the second reader waits behind it. */
     waiters = waiter_wait(&lock, waiters);
+    while (LOCK_READ_TRY_ACQUIRE(&lock, &another)) {
+        LOCK_READ_RELEASE(&lock, &another);
+        tm_port_wait(&turns);
+    }
     step_to(4);
     waiter_wait(&lock, waiters);
     LOCK_READ_RELEASE(&lock, &context);
