@@ -17,8 +17,8 @@
 /* As deep as the queue locks have nodes. The innermost keeps interrupts off. */
 #define INTERRUPT_LEVELS 4
 /* Interrupts come as many times as often as is asked for: a second of the machine is long. */
-#define INTERRUPTS_FACTOR 100
-#define NESTED_PERIOD_FACTOR 8
+#define INTERRUPTS_FACTOR 10
+#define NESTED_PERIOD_FACTOR 2
 #define CALIBRATION_TICKS 100
 #define MEGAHERTZ 1000000
 
