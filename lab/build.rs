@@ -24,6 +24,10 @@ const TM_SOURCES: [&str; 11] = [
     "workloads/include",
 ];
 
+/// What its modules for Linux are built from.
+const TM_MODULE_SOURCES: [&str; 7] =
+    ["tm/arch", "tm/htm", "tm/include", "tm/lock", "tm/port/linux", "tm/stm", "workloads/include"];
+
 fn main() {
     let manifest = env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where the crate is");
     let root = PathBuf::from(manifest).join("..");
@@ -41,6 +45,7 @@ fn main() {
     }
     println!("cargo::rustc-env=CONCORD_MACHINE_DIGEST={}", hasher.finalize().to_hex());
     embed(&root, &TM_SOURCES, "tm_sources.rs");
+    embed(&root, &TM_MODULE_SOURCES, "tm_module_sources.rs");
 }
 
 /// Writes a list of the names and contents of sources, as a slice.
@@ -64,7 +69,7 @@ fn embed(root: &Path, sources: &[&str], list_name: &str) {
 /// Whether a file is one that people write for the compiler, the linker or make.
 fn is_tm_source(name: &str) -> bool {
     let is_output = name.split('/').any(|part| part == "build");
-    !is_output && [".c", ".h", ".S", ".ld", ".mk", "/Makefile"].iter().any(|end| name.ends_with(end))
+    !is_output && [".c", ".h", ".S", ".ld", ".mk", "/Makefile", "/Kbuild"].iter().any(|end| name.ends_with(end))
 }
 
 /// A file, or every file below a folder, in the order of their names.

@@ -1,6 +1,6 @@
 //! What the host needs to build and run guests, what of it is missing, and the command that installs it.
 
-use crate::guest::SUITE_KEY;
+use crate::guest::{AMD64_KEY, SUITE_KEY};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -53,7 +53,7 @@ const FILE_SYSTEM: &str = "to make and check file systems";
 const LIBRARY: &str = "to check the library of locks and transactions as it is installed";
 const COMPARE: &str = "to compare with another simulator in tests and benchmarks";
 
-const REQUIREMENTS: [Requirement; 34] = [
+const REQUIREMENTS: [Requirement; 38] = [
     program("riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "to compile for riscv64"),
     program("riscv64-linux-gnu-ld", "binutils-riscv64-linux-gnu", "to link for riscv64"),
     file("/usr/riscv64-linux-gnu/lib/libc.a", "libc6-dev-riscv64-cross", "to link guest programs"),
@@ -75,6 +75,7 @@ const REQUIREMENTS: [Requirement; 34] = [
     program("dpkg-deb", "dpkg", PACKAGES),
     program("flock", "util-linux", PACKAGES),
     file(SUITE_KEY, "debian-archive-keyring", "to verify packages"),
+    file(AMD64_KEY, "debian-archive-keyring", "to verify packages"),
     program("mke2fs", "e2fsprogs", FILE_SYSTEM),
     program("debugfs", "e2fsprogs", FILE_SYSTEM),
     program("e2fsck", "e2fsprogs", FILE_SYSTEM),
@@ -84,6 +85,9 @@ const REQUIREMENTS: [Requirement; 34] = [
     program("mandoc", "mandoc", LIBRARY),
     program("pkg-config", "pkgconf", LIBRARY),
     program("clang", "clang", LIBRARY),
+    program("gcc-12", "gcc-12", "to build modules for Debian's amd64 kernel"),
+    file("/usr/lib/x86_64-linux-gnu/libc.a", "libc6-dev", "to link guest programs"),
+    program("qemu-system-x86_64", "qemu-system-x86", "to test modules for Debian's amd64 kernel"),
     program("qemu-system-riscv64", "qemu-system-misc", COMPARE),
     program("chromium", "chromium", "to test the reports of comparisons"),
     program("cc", "gcc", "to link Rust programs"),

@@ -5,17 +5,30 @@ use super::Index;
 use super::cache::Cache;
 use super::error::Error;
 use super::process::{Runner, tool};
-use super::sources::{self, SUITE, Source};
+use super::sources::{self, Source};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The architecture of the guests' packages, in Debian's name for it.
-const ARCHITECTURE: &str = "riscv64";
+/// A release of Debian for one architecture, whatever the machine itself runs.
+pub struct Release {
+    architecture: &'static str,
+    suite: &'static str,
+    /// Present in the versions of debian-archive-keyring that know the suite's keys.
+    key: &'static str,
+    /// The cache's folder for its index and packages.
+    folder: &'static str,
+}
+
+/// What the guests of the simulated machine are made of.
+pub const RISCV64: Release = Release { architecture: "riscv64", suite: "trixie", key: SUITE_KEY, folder: "apt" };
+/// What the guests of an ordinary virtual machine are made of.
+pub const AMD64: Release = Release { architecture: "amd64", suite: "bookworm", key: AMD64_KEY, folder: "apt-amd64" };
+
 /// The keys of Debian's archive, from the package debian-archive-keyring.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Present in the versions of that package that know the suite's keys.
 pub(crate) const SUITE_KEY: &str = "/usr/share/keyrings/debian-archive-trixie-stable.gpg";
+pub(crate) const AMD64_KEY: &str = "/usr/share/keyrings/debian-archive-bookworm-stable.gpg";
 
 /// One package as the archive's index names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,23 +45,29 @@ pub struct Package {
 
 /// The archive as one guest's build sees it.
 pub struct Archive<'a> {
+    release: &'static Release,
     folder: PathBuf,
     runner: &'a Runner<'a>,
 }
 
 impl<'a> Archive<'a> {
     /// Prepares the private configuration. Fetches the package index as `index` says.
-    pub fn open(cache: &Cache, runner: &'a Runner<'a>, index: Index) -> Result<Archive<'a>, Error> {
-        if !Path::new(SUITE_KEY).exists() {
-            return Err(Error::NoKey { path: PathBuf::from(SUITE_KEY), suite: SUITE });
+    pub fn open(
+        release: &'static Release,
+        cache: &Cache,
+        runner: &'a Runner<'a>,
+        index: Index,
+    ) -> Result<Archive<'a>, Error> {
+        let Release { architecture, suite, key, folder } = *release;
+        if !Path::new(key).exists() {
+            return Err(Error::NoKey { path: PathBuf::from(key), suite });
         }
-        let folder = cache.folder("apt")?;
-        for name in ["apt/state", "apt/lists/partial", "apt/cache/archives/partial", "apt/packages"] {
-            cache.folder(name)?;
+        for name in ["state", "lists/partial", "cache/archives/partial", "packages"] {
+            cache.folder(&format!("{folder}/{name}"))?;
         }
-        let archive = Archive { folder, runner };
+        let archive = Archive { release, folder: cache.folder(folder)?, runner };
         let mirror = machine_mirror()?;
-        let line = format!("deb [arch={ARCHITECTURE} signed-by={KEYRING}] {mirror} {SUITE} main\n");
+        let line = format!("deb [arch={architecture} signed-by={KEYRING}] {mirror} {suite} main\n");
         let list = archive.folder.join("sources.list");
         let is_new_mirror = fs::read_to_string(&list).ok().as_deref() != Some(line.as_str());
         let configuration = archive.configuration()?;
@@ -110,9 +129,10 @@ impl<'a> Archive<'a> {
         let network =
             own.lines().filter(|line| is_network_option(line)).fold(String::new(), |text, line| text + line + "\n");
         let folder = self.folder.display();
+        let architecture = self.release.architecture;
         Ok(format!(
-            "APT::Architecture \"{ARCHITECTURE}\";\n\
-             APT::Architectures {{ \"{ARCHITECTURE}\"; }};\n\
+            "APT::Architecture \"{architecture}\";\n\
+             APT::Architectures {{ \"{architecture}\"; }};\n\
              APT::Install-Recommends \"false\";\n\
              APT::Sandbox::User \"root\";\n\
              Dir::Etc::SourceList \"{folder}/sources.list\";\n\

@@ -4,6 +4,10 @@
 //! eight hexadecimal digits, the name with its NUL, the data, header and data each padded to four bytes. Owner, time and
 //! inode numbers are the same for the same entries, so the archive is a function of what is put into it.
 
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
 /// File type bits of a mode (`stat(2)`).
 const TYPE_REGULAR: u32 = 0o100_000;
 const TYPE_DIRECTORY: u32 = 0o040_000;
@@ -37,6 +41,14 @@ impl Archive {
         self.entries_count = u32::MAX; // the trailer's inode number becomes 0
         self.entry("TRAILER!!!", 0, (0, 0), &[]);
         self.bytes
+    }
+
+    /// Writes the archive with its trailer to a file, compressed as the kernel takes it.
+    pub fn write_compressed(self, path: &Path) -> io::Result<()> {
+        // The header of this compressor holds neither a name nor a time.
+        let mut encoder = flate2::write::GzEncoder::new(fs::File::create(path)?, flate2::Compression::default());
+        encoder.write_all(&self.finish())?;
+        encoder.finish()?.flush()
     }
 
     fn entry(&mut self, path: &str, mode: u32, device: (u32, u32), data: &[u8]) {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 const SOURCE_PACKAGE: &str = "linux-source-6.12";
 const SOURCE_ARCHIVE: &str = "/usr/src/linux-source-6.12.tar.xz";
-const CROSS_COMPILE: &str = "riscv64-linux-gnu-";
+pub(super) const CROSS_COMPILE: &str = "riscv64-linux-gnu-";
 const FRAGMENT: &str = include_str!("../../../linux/config/concord.config");
 
 /// Raised when the commands below change in a way that changes the kernel.
@@ -29,7 +29,7 @@ impl Recipe for Kernel {
     }
 
     fn steps_count(&self) -> usize {
-        5
+        Build::STEPS_COUNT + 2
     }
 
     fn inputs(&self, kitchen: &Kitchen) -> Result<Inputs, Error> {
@@ -46,35 +46,8 @@ impl Recipe for Kernel {
 
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error> {
         let (work, out) = (staging.work(), staging.out());
-        let source = work.join("source");
-        let objects = work.join("build");
-        for folder in [&source, &objects] {
-            fs::create_dir(folder).map_err(Error::file("create", folder))?;
-        }
-        let build = Build { source: &source, objects: &objects, compiled: kitchen.cache.folder("compiled")? };
-
-        kitchen.step("unpack the source");
-        let mut unpack = tool("tar");
-        unpack.args(["--extract", "--strip-components=1", "--file", SOURCE_ARCHIVE, "--directory"]).arg(&source);
-        kitchen.runner.run(&mut unpack, "unpack the kernel's source")?;
-
-        kitchen.step("convert");
-        kernel_files::convert(kitchen.runner, &source, &work)?;
-
-        kitchen.step("configure");
-        let fragment = work.join("concord.config");
-        fs::write(&fragment, FRAGMENT).map_err(Error::file("write", &fragment))?;
-        let mut configure = build.make();
-        configure.env("KCONFIG_ALLCONFIG", &fragment).arg("allnoconfig");
-        kitchen.runner.run(&mut configure, "configure the kernel")?;
-        let configuration = objects.join(".config");
-        let text = fs::read_to_string(&configuration).map_err(Error::file("read", &configuration))?;
-        let lost = lost_options(FRAGMENT, &text);
-        if !lost.is_empty() {
-            let what =
-                format!("the source does not take these lines of linux/config/concord.config: {}", lost.join(", "));
-            return Err(Error::Recipe { guest: self.name(), what });
-        }
+        let build = Build::prepare(kitchen, &work)?;
+        let objects = &build.objects;
 
         kitchen.step("compile");
         let mut compile = build.make();
@@ -106,7 +79,7 @@ impl Recipe for Kernel {
             ("Image", objects.join("arch/riscv/boot/Image")),
             ("vmlinux", objects.join("vmlinux")),
             ("System.map", objects.join("System.map")),
-            ("config", configuration),
+            ("config", objects.join(".config")),
         ];
         let mut artifacts = Artifacts::new();
         for (role, from) in files {
@@ -118,19 +91,55 @@ impl Recipe for Kernel {
 }
 
 /// The kernel's build system, at work on one build.
-struct Build<'a> {
-    source: &'a Path,
+pub(super) struct Build {
+    pub source: PathBuf,
     /// Where objects go.
-    objects: &'a Path,
+    pub objects: PathBuf,
     /// What the compiler has compiled before, so that a change of one file compiles what that file is in.
     compiled: PathBuf,
 }
 
-impl Build<'_> {
+impl Build {
+    /// The number of times [`Build::prepare`] calls [`Kitchen::step`].
+    pub const STEPS_COUNT: usize = 3;
+
+    /// Unpacks, converts and configures the source below `work`.
+    pub fn prepare(kitchen: &Kitchen, work: &Path) -> Result<Build, Error> {
+        let compiled = kitchen.cache.folder("compiled")?;
+        let build = Build { source: work.join("source"), objects: work.join("build"), compiled };
+        for folder in [&build.source, &build.objects] {
+            fs::create_dir(folder).map_err(Error::file("create", folder))?;
+        }
+
+        kitchen.step("unpack the source");
+        let mut unpack = tool("tar");
+        unpack.args(["--extract", "--strip-components=1", "--file", SOURCE_ARCHIVE, "--directory"]).arg(&build.source);
+        kitchen.runner.run(&mut unpack, "unpack the kernel's source")?;
+
+        kitchen.step("convert");
+        kernel_files::convert(kitchen.runner, &build.source, work)?;
+
+        kitchen.step("configure");
+        let fragment = work.join("concord.config");
+        fs::write(&fragment, FRAGMENT).map_err(Error::file("write", &fragment))?;
+        let mut configure = build.make();
+        configure.env("KCONFIG_ALLCONFIG", &fragment).arg("allnoconfig");
+        kitchen.runner.run(&mut configure, "configure the kernel")?;
+        let configuration = build.objects.join(".config");
+        let text = fs::read_to_string(&configuration).map_err(Error::file("read", &configuration))?;
+        let lost = lost_options(FRAGMENT, &text);
+        if !lost.is_empty() {
+            let what =
+                format!("the source does not take these lines of linux/config/concord.config: {}", lost.join(", "));
+            return Err(Error::Recipe { guest: Kernel.name(), what });
+        }
+        Ok(build)
+    }
+
     /// A make that names neither the builder nor the time, so that the same source gives the same bytes.
-    fn make(&self) -> std::process::Command {
+    pub fn make(&self) -> std::process::Command {
         let mut command = tool("nice");
-        command.arg("make").arg("-C").arg(self.source).arg(format!("O={}", self.objects.display()));
+        command.arg("make").arg("-C").arg(&self.source).arg(format!("O={}", self.objects.display()));
         command.args([
             "ARCH=riscv",
             &format!("CROSS_COMPILE={CROSS_COMPILE}"),
@@ -140,7 +149,7 @@ impl Build<'_> {
         command
             .env("CCACHE_DIR", &self.compiled)
             .env("CCACHE_MAXSIZE", "2G")
-            .env("CCACHE_BASEDIR", self.source.parent().unwrap_or(self.source))
+            .env("CCACHE_BASEDIR", self.source.parent().unwrap_or(&self.source))
             .env("CCACHE_NOHASHDIR", "1")
             .env("PATH", system_path())
             .env("KBUILD_BUILD_TIMESTAMP", "Thu Jan 1 00:00:00 UTC 2026")

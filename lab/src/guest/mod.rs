@@ -13,6 +13,7 @@ mod ext4;
 mod files;
 mod kernel;
 mod kernel_files;
+mod kernel_headers;
 mod module_disk;
 mod modules;
 mod own_files;
@@ -21,9 +22,10 @@ pub mod progress;
 mod rootfs;
 mod sources;
 mod stock;
-mod tm;
+mod stock_amd64;
+mod tm_module;
 
-pub(crate) use apt::SUITE_KEY;
+pub(crate) use apt::{AMD64_KEY, SUITE_KEY};
 pub use cache::{Artifact, Cache, Guest, Manifest};
 pub use error::Error;
 pub(crate) use process::system_path;
@@ -57,7 +59,11 @@ struct Kitchen<'a> {
 
 impl Kitchen<'_> {
     fn archive(&self) -> Result<Archive<'_>, Error> {
-        Archive::open(self.cache, self.runner, self.index)
+        self.archive_of(&apt::RISCV64)
+    }
+
+    fn archive_of(&self, release: &'static apt::Release) -> Result<Archive<'_>, Error> {
+        Archive::open(release, self.cache, self.runner, self.index)
     }
 
     fn step(&self, text: &str) {
@@ -90,8 +96,17 @@ trait Recipe: Sync {
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error>;
 }
 
-const RECIPES: [&dyn Recipe; 6] =
-    [&kernel::Kernel, &stock::Stock, &module_disk::ModuleDisk, &rootfs::ROOTFS, &rootfs::BENCHMARKS_ROOTFS, &tm::Tm];
+const RECIPES: [&dyn Recipe; 9] = [
+    &kernel::Kernel,
+    &stock::Stock,
+    &module_disk::ModuleDisk,
+    &rootfs::ROOTFS,
+    &rootfs::BENCHMARKS_ROOTFS,
+    &kernel_headers::KernelHeaders,
+    &stock_amd64::StockAmd64,
+    &tm_module::RISCV64,
+    &tm_module::AMD64,
+];
 
 /// How guests are to be built.
 #[derive(Clone, Debug)]
@@ -149,7 +164,7 @@ pub fn build(names: &[String], options: &Options, progress: &dyn Progress) -> Re
     let mut index = if options.refresh { Index::Newest } else { Index::WhenMissing };
     let mut guests = Vec::new();
     for recipe in wanted {
-        for step in recipe.needs().into_iter().chain([recipe]) {
+        for step in with_needs(recipe) {
             let runner = Runner::new(log_path(&cache, step.name())?, progress)?;
             let kitchen = Kitchen { cache: &cache, runner: &runner, index, jobs: options.jobs.max(1) };
             let guest = build_one(step, kitchen)?;
@@ -161,6 +176,13 @@ pub fn build(names: &[String], options: &Options, progress: &dyn Progress) -> Re
         }
     }
     Ok(guests)
+}
+
+/// A recipe after those whose guests it is made of.
+fn with_needs(recipe: &'static dyn Recipe) -> Vec<&'static dyn Recipe> {
+    let mut steps = recipe.needs().map(with_needs).unwrap_or_default();
+    steps.push(recipe);
+    steps
 }
 
 /// Takes a guest from the cache, or makes it when it is not there.
@@ -213,10 +235,15 @@ mod tests {
     fn an_unknown_guest_is_refused_before_anything_is_built() {
         let names = [String::from("kernel"), String::from("kernle")];
         let error = build(&names, &Options::default(), &Silent).unwrap_err().to_string();
-        assert_eq!(error, "no guest is called \"kernle\"; there are kernel, stock, modules, rootfs, benchmarks, tm");
+        assert_eq!(
+            error,
+            "no guest is called \"kernle\"; there are kernel, stock, modules, rootfs, benchmarks, \
+             kernel-headers, stock-amd64, tm-module, tm-module-amd64"
+        );
         assert_eq!(
             open("../x").unwrap_err().to_string(),
-            "no guest is called \"../x\"; there are kernel, stock, modules, rootfs, benchmarks, tm"
+            "no guest is called \"../x\"; there are kernel, stock, modules, rootfs, benchmarks, \
+             kernel-headers, stock-amd64, tm-module, tm-module-amd64"
         );
     }
 }

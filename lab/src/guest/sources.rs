@@ -1,9 +1,6 @@
 //! Finds the Debian mirror in the machine's own apt sources (sources.list(5): the one-line style and deb822).
 //!
-//! A guest is made of packages of [`SUITE`], whatever the machine itself runs, from the mirror that its owner chose.
-
-/// The Debian release that guests are made of.
-pub const SUITE: &str = "trixie";
+//! A guest is made of packages of its own release, whatever the machine itself runs, from the mirror that its owner chose.
 
 /// One archive of binary packages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

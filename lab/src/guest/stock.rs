@@ -10,7 +10,6 @@ use super::process::{system_path, tool};
 use super::{Artifacts, Kitchen, Recipe};
 use serde::Deserialize;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 const RECIPE: &str = include_str!("../../../workloads/linux/stock.toml");
@@ -74,15 +73,9 @@ impl Recipe for Stock {
         kitchen.runner.run(&mut depmod, "find the modules' dependencies")?;
 
         kitchen.step("write the initial RAM disk");
-        let initrd = self.initrd(kitchen, &description, &root, version)?;
         let path = out.join("initrd.cpio.gz");
-        let write = |file: fs::File| -> std::io::Result<()> {
-            // The header of this compressor holds neither a name nor a time.
-            let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::default());
-            encoder.write_all(&initrd)?;
-            encoder.finish()?.flush()
-        };
-        fs::File::create(&path).and_then(write).map_err(Error::file("write", &path))?;
+        let initrd = self.initrd(kitchen, &description, &root, version)?;
+        initrd.write_compressed(&path).map_err(Error::file("write", &path))?;
 
         kitchen.step("copy the kernel");
         let boot = root.join("boot");
@@ -128,7 +121,7 @@ impl Stock {
         description: &Description,
         root: &Path,
         version: &str,
-    ) -> Result<Vec<u8>, Error> {
+    ) -> Result<cpio::Archive, Error> {
         let folder = root.join("usr/lib/modules").join(version);
         let read = |path: &Path| fs::read_to_string(path).map_err(Error::file("read", path));
         let dependencies = read(&folder.join("modules.dep"))?;
@@ -163,7 +156,7 @@ impl Stock {
             names.push('\n');
         }
         archive.file("modules/order", 0o644, names.as_bytes());
-        Ok(archive.finish())
+        Ok(archive)
     }
 }
 
