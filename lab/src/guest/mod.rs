@@ -23,6 +23,7 @@ mod rootfs;
 mod sources;
 mod stock;
 mod stock_amd64;
+mod tm;
 mod tm_module;
 
 pub(crate) use apt::{AMD64_KEY, SUITE_KEY};
@@ -96,12 +97,13 @@ trait Recipe: Sync {
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error>;
 }
 
-const RECIPES: [&dyn Recipe; 9] = [
+const RECIPES: [&dyn Recipe; 10] = [
     &kernel::Kernel,
     &stock::Stock,
     &module_disk::ModuleDisk,
     &rootfs::ROOTFS,
     &rootfs::BENCHMARKS_ROOTFS,
+    &tm::Tm,
     &kernel_headers::KernelHeaders,
     &stock_amd64::StockAmd64,
     &tm_module::RISCV64,
@@ -237,12 +239,12 @@ mod tests {
         let error = build(&names, &Options::default(), &Silent).unwrap_err().to_string();
         assert_eq!(
             error,
-            "no guest is called \"kernle\"; there are kernel, stock, modules, rootfs, benchmarks, \
+            "no guest is called \"kernle\"; there are kernel, stock, modules, rootfs, benchmarks, tm, \
              kernel-headers, stock-amd64, tm-module, tm-module-amd64"
         );
         assert_eq!(
             open("../x").unwrap_err().to_string(),
-            "no guest is called \"../x\"; there are kernel, stock, modules, rootfs, benchmarks, \
+            "no guest is called \"../x\"; there are kernel, stock, modules, rootfs, benchmarks, tm, \
              kernel-headers, stock-amd64, tm-module, tm-module-amd64"
         );
     }
