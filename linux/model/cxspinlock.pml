@@ -52,7 +52,7 @@ chan queue[LOCKS] = [CONTEXTS] of { byte };
 #define POLLS_MAX 1
 #define ATTEMPTS_MAX 1
 
-#include "transactions.pml"
+#include "../../tm/model/hardware.pml"
 
 /* In which section of a lock a context is, as an onlooker knows it. */
 #define OUTSIDE 0

@@ -19,10 +19,14 @@
 
 /* Sets of programs, for runs to name. */
 #define BOTH 1
+#define READER 2
+#define ADDER 32
+#define CANCELLER 128
 #define ORDINARY 255
 #define ALL_ALONE 256
 #define IRREVOCABLES 512
 #define EVERY (ORDINARY | ALL_ALONE | IRREVOCABLES)
+#define OBSTINATE_BOTH 1024
 #define OBSTINATES 132096
 #define HIDER 2048
 #define SHARERS 12288
@@ -79,7 +83,9 @@ byte reads[CONTEXTS], owned[CONTEXTS], changed[CONTEXTS];
 /* Before it was owned; before it was changed (2PL), or after (TL2); by context and word. */
 byte version[CONTEXTS * 2], changed_value[CONTEXTS * 2];
 byte horizon[CONTEXTS], first_version[CONTEXTS], serial_begin[CONTEXTS], commit_version[CONTEXTS];
-bool decided[CONTEXTS], doomed[CONTEXTS];
+bool decided[CONTEXTS];
+/* By which context, plus 1. */
+byte doomed[CONTEXTS];
 #define NOT_OVERTAKEN 0
 #define ROLLED_BACK 1
 #define FINISHED 2
@@ -270,7 +276,7 @@ inline validate() {
 }
 
 #define is_first(self) (mode[self] == OPTIMISTIC && !is_visible(self) && reads[self] == 0)
-#define may_not_go_on(self) (doomed[self] || overtaken[self] != NOT_OVERTAKEN)
+#define may_not_go_on(self) (doomed[self] != 0 || overtaken[self] != NOT_OVERTAKEN)
 #define RESTART_IF_DOOMED(self) if :: may_not_go_on(self) -> goto restart :: else fi
 
 /* Waits until another context is out of the way of one that runs alone (wait_until_alone). */
@@ -313,11 +319,18 @@ inline wait_for_reader(self, other) {
  * Stores of what a transaction owns, by itself (guarded: not once it was overtaken) or by the handler that overtakes it; and the end of an
  * ownership that may be over already.
  */
+/* A handler that finishes a commit leaves alone what the commit has let go of. */
+#ifdef FINISH_ALL
+#define owns(by, whose, which) true
+#else
+#define owns(by, whose, which) (by == whose || memory[RECORD(which)] == owned_by(whose))
+#endif
+
 inline guarded_store(by, whose, which, what) {
 	atomic {
 		executes(by) && can_store(by) ->
 		if
-		:: (changed[whose] & bit(which)) && may_store(by, whose) -> store(by, which, what)
+		:: (changed[whose] & bit(which)) && may_store(by, whose) && owns(by, whose, which) -> store(by, which, what)
 		:: else
 		fi
 	}
@@ -359,11 +372,17 @@ inline roll_back(me, victim) {
 #ifdef ROLLBACK_WITHOUT_VERSION
 		value = 0
 #else
+#ifdef ROLLBACK_VERSION_IF_CHANGED
 		value = (changed[victim] != 0 -> next_version(me, victim, load(me, CLOCK)) : 0)
+#else
+		value = next_version(me, victim, load(me, CLOCK))
+#endif
 #endif
 	}
 	guarded_store(me, victim, X, changed_value[of(victim, X)]);
 	guarded_store(me, victim, Y, changed_value[of(victim, Y)]);
+	/* The log is empty before anything is let go of: a handler that comes now must not undo what may be another's by then. */
+	atomic { executes(me) -> changed[victim] = 0 }
 #else
 	value = 0;
 #endif
@@ -479,7 +498,7 @@ begin:
 		executes(self) ->
 		begun_at[self] = states - 1;
 		loaded = 0;
-		doomed[self] = false;
+		doomed[self] = 0;
 		overtaken[self] = NOT_OVERTAKEN;
 		if
 		:: is_of(code, BEGIN_ALONE) || restarts >= RESTARTS_MAX && !is_handler(self) -> goto begin_alone
@@ -503,7 +522,7 @@ waits_while_serial:
 		:: is_handler(self) && (load(self, SERIAL) & 1) && is_visible(0) && overtaken[0] == NOT_OVERTAKEN
 #ifndef ASKED_UNHEEDED
 		/* tm_overtake_asked */
-		:: is_handler(self) && yields_to != 0 && doomed[0] && is_visible(0) && overtaken[0] == NOT_OVERTAKEN
+		:: is_handler(self) && yields_to != 0 && doomed[0] != 0 && is_visible(0) && overtaken[0] == NOT_OVERTAKEN
 #endif
 #endif
 		fi
@@ -653,7 +672,7 @@ meet_owner:
 			:: mode[owner_of(record)] == OBSTINATE && obstinacy[owner_of(record)] < obstinacy[self] ->
 				yields_to = (is_handler(self) -> owner_of(record) + 1 : 0);
 				goto restart
-			:: else -> doomed[owner_of(record)] = true; horizon[owner_of(record)] = 0
+			:: else -> doomed[owner_of(record)] = self + 1; horizon[owner_of(record)] = 0
 			fi
 		fi
 	}
@@ -664,11 +683,11 @@ meet_owner:
 		:: load(self, RECORD(word)) == record && load(self, SERIAL) != serial_begin[self] -> goto restart_for_serial
 #endif
 #if HANDLER
-		:: load(self, RECORD(word)) == record && is_handler(self) && doomed[0] && overtaken[0] == NOT_OVERTAKEN ->
+		:: load(self, RECORD(word)) == record && is_handler(self) && doomed[0] != 0 && overtaken[0] == NOT_OVERTAKEN ->
 			goto overtake_owner
 #endif
 		:: load(self, RECORD(word)) == record && may_not_go_on(self) -> goto restart
-		:: load(self, RECORD(word)) == record && mode[self] == OBSTINATE && !doomed[owner_of(record)] -> goto meet_owner
+		:: load(self, RECORD(word)) == record && mode[self] == OBSTINATE && doomed[owner_of(record)] == 0 -> goto meet_owner
 		:: load(self, RECORD(word)) != record
 		fi
 	}
@@ -1019,7 +1038,17 @@ invalid:
 restart_for_serial:
 	restarts--;
 restart:
-	atomic { restarts++; word = 0; record = 0; value = 0; before = 0; loaded = 0; seen = 0; owning = 0; extending = 0 }
+	atomic {
+		executes(self) ->
+		if
+		:: is_handler(self) && doomed[self] != 0 -> yields_to = doomed[self]
+		:: else
+		fi;
+		restarts++;
+		word = 0; record = 0; value = 0; before = 0; loaded = 0; seen = 0; owning = 0;
+		extending = 0;
+		assert(memory[CLOCK] < OWNED / 2)
+	}
 	roll_back(self, self);
 	become_invisible(self);
 	atomic {

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Hardware transactions as software sees them (docs/xmetatm.md): memory of a few words, of which transactions keep read and write sets.
  *
