@@ -42,7 +42,7 @@ macro_rules! models {
     };
 }
 
-models!(cx, mcs, paravirtualized, queued, queued_rw, tl2, two_phase, tx, unfair);
+models!(cx, mcs, paravirtualized, queued, queued_rw, solo, tl2, two_phase, tx, unfair);
 
 #[test]
 fn no_model_is_forgotten() {
