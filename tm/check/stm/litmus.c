@@ -50,15 +50,9 @@ static VALIDATE_NOINLINE uint64_t load_one(const uint64_t *address, unsigned fla
     return value;
 }
 
-static void wait_turns(uint32_t turns)
-{
-    while (turns--)
-        tm_port_relax();
-}
-
 static void dawdle(uint64_t *random)
 {
-    wait_turns(random_below(random, PRIVATE_TURNS_MAX));
+    validate_wait(random_below(random, PRIVATE_TURNS_MAX));
 }
 
 /*
@@ -70,13 +64,13 @@ static VALIDATE_NOINLINE void use_if_public(uint32_t turns, bool stores, bool gi
     case TM_STARTED:
         if (tm_load(&FLAG) == 0) {
             uint64_t value = tm_load(&X);
-            wait_turns(turns);
+            validate_wait(turns);
             if (stores)
                 tm_store(&X, value + 1);
             VALIDATE(tm_load(&Y) == value, "a transaction saw private memory, or half of another transaction");
             if (stores)
                 tm_store(&Y, value + 1);
-            wait_turns(turns);
+            validate_wait(turns);
         }
         if (gives_up)
             tm_cancel();
@@ -114,7 +108,7 @@ static void privatize_body(unsigned thread)
         }
         return;
     }
-    for (uint64_t operation = 0; operation < validate_share() / 50; operation++) {
+    for (uint64_t operation = 0; operation < validate_share() / 100; operation++) {
         store_one(&FLAG, 1, validate_flags(&random) & ~TM_NOT_PRIVATIZING);
         use_plainly(&random, operation * 1000);
         store_one(&FLAG, 0, validate_flags(&random));
@@ -149,7 +143,7 @@ static void proxy_body(unsigned thread)
     unsigned turns = 0;
 
     if (thread == 0) {
-        for (uint64_t operation = 0; operation < validate_share() / 50; operation++) {
+        for (uint64_t operation = 0; operation < validate_share() / 100; operation++) {
             while (!exchange(&FLAG, 0, 1, 0) && !is_over())
                 tm_port_wait(&turns);
             dawdle(&random);
@@ -199,7 +193,7 @@ static void publish_body(unsigned thread)
             look_at_slot(validate_flags(&random));
         return;
     }
-    for (uint64_t number = 1; number < validate_share() / 10; number++) {
+    for (uint64_t number = 1; number < validate_share() / 20; number++) {
         *(volatile uint64_t *)&shared[1 + number % 2][0] = number;
         *(volatile uint64_t *)&shared[3 + number % 2][0] = ~number;
         store_one(&FLAG, number, validate_flags(&random) & ~TM_NOT_PRIVATIZING);
@@ -272,11 +266,12 @@ static void run_zombie(void)
 /*
  * Write skew: of two transactions that both read X and Y and store one of them, the second sees the first.
  */
-static VALIDATE_NOINLINE void set_if_none(uint64_t *mine, uint64_t *other, unsigned flags)
+static VALIDATE_NOINLINE void set_if_none(uint64_t *mine, uint64_t *other, uint32_t turns, unsigned flags)
 {
     VALIDATE_START(flags);
     uint64_t theirs = tm_load(other), own = tm_load(mine);
     VALIDATE(!(own && theirs), "two transactions each did what the other forbids");
+    validate_wait(turns);
     tm_store(mine, theirs ? 0 : !own);
     VALIDATE_COMMIT();
 }
@@ -286,7 +281,8 @@ static void skew_body(unsigned thread)
     uint64_t random = random_state(validate_seed, thread);
 
     for (uint64_t operation = 0; operation < validate_share(); operation++)
-        set_if_none(thread % 2 ? &X : &Y, thread % 2 ? &Y : &X, validate_flags(&random));
+        set_if_none(thread % 2 ? &X : &Y, thread % 2 ? &Y : &X, random_below(&random, PRIVATE_TURNS_MAX),
+                    validate_flags(&random));
 }
 
 static void run_write_skew(void)

@@ -5,7 +5,7 @@
 #
 # OPERATIONS=N: transactions of each test, all threads together. SEED=N: 0 and up.
 
-STM_VALIDATE_OPERATIONS = $(or $(OPERATIONS),100000)
+STM_VALIDATE_OPERATIONS = $(or $(OPERATIONS),50000)
 STM_VALIDATE_SEED = $(or $(SEED),1)
 
 STM_VALIDATE = validate_main.c validate_words.c validate_nesting.c validate_memory.c validate_locks.c \

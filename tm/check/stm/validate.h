@@ -52,6 +52,13 @@ void validate_run(void (*body)(unsigned thread));
 /* A thread's part of the operations. */
 uint64_t validate_share(void);
 
+/* A little while, so that transactions meet in the middle of others. */
+static inline void validate_wait(uint32_t turns)
+{
+    while (turns--)
+        tm_port_relax();
+}
+
 /* Flags of a transaction, as different ones meet: most have none. All hints are right for all transactions, but for TM_READ_ONLY. */
 unsigned validate_flags(uint64_t *random);
 /* The same, of transactions that can be cancelled. */

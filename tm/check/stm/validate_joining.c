@@ -4,7 +4,7 @@
 
 #include "validate.h"
 
-#define OPERATIONS_PER_THREAD 100
+#define OPERATIONS_PER_THREAD 500
 #define THREADS_PER_ROUND 3
 
 static uint64_t pair[2][8] TM_ALIGNED_TO_LINE;

@@ -304,10 +304,22 @@ static VALIDATE_NOINLINE unsigned run_exhausted(unsigned thread, unsigned flags)
     return TM_STARTED;
 }
 
+/* Threads have contexts before memory ends, or it ends before that: then none may get one. */
+static bool has_contexts_first;
+static unsigned exhausted_period, threads_ready;
+
 static void exhausted_body(unsigned thread)
 {
     uint64_t random = random_state(validate_seed, thread);
+    unsigned turns = 0;
 
+    if (has_contexts_first) {
+        read_large(0);
+        __atomic_fetch_add(&threads_ready, 1, __ATOMIC_ACQ_REL);
+        while (__atomic_load_n(&threads_ready, __ATOMIC_ACQUIRE) != validate_threads)
+            tm_port_wait(&turns);
+        validate_fail_allocations(exhausted_period);
+    }
     for (uint64_t operation = 0; operation < 1 + validate_share() / 500; operation++) {
         unsigned answer = run_exhausted(thread, validate_flags(&random));
 
@@ -321,9 +333,12 @@ static void run_exhausted_sets(void)
 {
     static const unsigned periods[] = {1, 2, 3, 7};
 
-    for (unsigned number = 0; number < sizeof periods / sizeof periods[0]; number++) {
+    for (unsigned number = 0; number < 2 * sizeof periods / sizeof periods[0]; number++) {
         prepare_large();
-        validate_fail_allocations(periods[number]);
+        has_contexts_first = number % 2;
+        exhausted_period = periods[number / 2];
+        threads_ready = 0;
+        validate_fail_allocations(has_contexts_first ? 0 : exhausted_period);
         validate_run(exhausted_body);
         validate_fail_allocations(0);
         check_large();

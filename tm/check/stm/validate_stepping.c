@@ -22,6 +22,7 @@
 
 #include <tm/signals.h>
 
+#include "../../stm/transaction.h"
 #include "validate.h"
 
 /* Operations that a test is to have for each instruction of a way, or a number of instructions that are chosen from it. */
@@ -58,6 +59,15 @@ struct node {
 static struct node *shared_node, *taken_node;
 static struct node private_nodes[2];
 
+enum mode {
+    MODE_HANDLER,
+    MODE_HANDLERS,
+    MODE_THREAD,
+    MODE_SECOND_CONTEXT,
+};
+
+static enum mode mode;
+
 struct stepping_case {
     const char *name;
     /* What the stepped transaction adds to each word when it commits; nothing to the last one. */
@@ -92,9 +102,39 @@ static void check_words(void)
     VALIDATE(is_before || is_after, "a transaction saw words that never were so together");
 }
 
-static VALIDATE_NOINLINE void interrupt_words(void)
+/* Versions of the words' records after the last interrupt. From there on they only grow. */
+static uint64_t versions[WORDS];
+
+static void look_at_records(void)
+{
+    for (unsigned number = 0; number < WORDS; number++) {
+        uint64_t version = __atomic_load_n(tm_orec_of(word(number)), __ATOMIC_ACQUIRE);
+
+        VALIDATE(version >= versions[number] || (versions[number] & TM_OREC_OWNED), "the version of a record went back");
+        versions[number] = version;
+    }
+}
+
+static VALIDATE_NOINLINE void add_to_words(unsigned begin, unsigned end)
 {
     VALIDATE_START(0);
+    for (unsigned number = begin; number < end; number++)
+        tm_store(word(number), tm_load(word(number)) + INTERRUPT_AMOUNT);
+    VALIDATE_COMMIT();
+}
+
+static VALIDATE_NOINLINE void interrupt_words(void)
+{
+    if (variant == 3) {
+        /* The first word's record may have been let go of while others have not. */
+        add_to_words(0, 1);
+        add_to_words(1, WORDS);
+        interrupts_done++;
+        look_at_records();
+        return;
+    }
+    /* Handlers cannot run alone. */
+    VALIDATE_START(mode >= MODE_THREAD && variant == 1 ? TM_SERIAL : 0);
     check_words();
     switch (variant) {
     case 0:
@@ -112,6 +152,9 @@ static VALIDATE_NOINLINE void interrupt_words(void)
     VALIDATE_COMMIT();
     if (variant < 2)
         interrupts_done++;
+    /* Not where another handler may look in the middle of this. */
+    if (mode != MODE_HANDLERS)
+        look_at_records();
 }
 
 static void check_all_words(void)
@@ -346,6 +389,59 @@ static void publish_node(void)
     VALIDATE_COMMIT();
 }
 
+/*
+ * A transaction that a locked section excludes.
+ */
+static uint64_t section_lock;
+
+static VALIDATE_NOINLINE void add_excluded(void)
+{
+    VALIDATE_START(current->flags);
+    tm_weak_lock(&section_lock);
+    uint64_t last = tm_load(word(WORDS - 1));
+    for (unsigned number = 0; number < WORDS - 1; number++) {
+        VALIDATE(tm_load(word(number)) == last, "a transaction saw half of a locked section");
+        tm_store(word(number), last + current->adds[number]);
+    }
+    VALIDATE_COMMIT();
+}
+
+static void add_in_section(void)
+{
+    tm_lock(&section_lock);
+    for (unsigned number = 0; number < WORDS; number++)
+        *word(number) += INTERRUPT_AMOUNT;
+    tm_unlock(&section_lock);
+    interrupts_done++;
+}
+
+/*
+ * Write skew: each stores what it makes of the word that the other stores.
+ */
+static VALIDATE_NOINLINE void store_second(void)
+{
+    VALIDATE_START(current->flags);
+    tm_store(word(2), tm_load(word(0)) + 1);
+    VALIDATE_COMMIT();
+}
+
+static VALIDATE_NOINLINE void store_first(void)
+{
+    VALIDATE_START(0);
+    tm_store(word(0), tm_load(word(2)) + INTERRUPT_AMOUNT);
+    VALIDATE_COMMIT();
+    interrupts_done++;
+}
+
+static void check_skew(void)
+{
+    bool is_alone = !interrupts_done && *word(0) == 0 && *word(2) == 1;
+
+    VALIDATE(is_alone || (*word(0) == INTERRUPT_AMOUNT && *word(2) == INTERRUPT_AMOUNT + 1) ||
+                 (*word(0) == INTERRUPT_AMOUNT + 1 && *word(2) == 1),
+             "two transactions did not see each other's stores");
+}
+
 /* The other thread stores, waits a little, and takes it back. */
 static void pause_other(void);
 static VALIDATE_NOINLINE void store_and_cancel(void)
@@ -378,6 +474,9 @@ static const struct stepping_case cases[] = {
     {"obstinate", ADDS, .flags = TM_OBSTINATE, .stepped = add_words, ON_WORDS},
     {"serial", ADDS, .flags = TM_SERIAL, .stepped = add_words, ON_WORDS},
     {"local", ADDS, .stepped = add_local, ON_WORDS},
+    {"weak_lock", ADDS, .stepped = add_excluded, .interrupting = add_in_section, .check = check_all_words,
+     .is_for_threads_only = true},
+    {"skew", .stepped = store_second, .interrupting = store_first, .check = check_skew},
     {"read_cancelled", .stepped = read_words, .interrupting = store_and_cancel, .check = check_all_words,
      .is_for_threads_only = true, .has_pause = true},
     {"read_freed", .stepped = read_node, .interrupting = exchange_node, .prepare = prepare_guarded_node,
@@ -400,15 +499,6 @@ static const struct stepping_case cases[] = {
 /*
  * Stepping.
  */
-enum mode {
-    MODE_HANDLER,
-    MODE_HANDLERS,
-    MODE_THREAD,
-    MODE_SECOND_CONTEXT,
-};
-
-static enum mode mode;
-
 /* The thread's way, and those of its handler at some of the places where that may interrupt it. */
 struct way {
     unsigned length;
@@ -658,6 +748,9 @@ static void run_case(unsigned before)
         pthread_join(other, NULL);
     }
     current->check();
+    look_at_records();
+    for (unsigned number = 0; number < WORDS; number++)
+        VALIDATE(!(versions[number] & TM_OREC_OWNED), "a record is owned though no transaction is open");
 }
 
 static void find_ways(uint64_t *random)
@@ -709,6 +802,12 @@ static void *run_peer(void *argument)
     return NULL;
 }
 
+/* Of the interrupting transaction. The last is two, between which nobody may look. */
+static unsigned variants(void)
+{
+    return current->interrupting != interrupt_words ? 1 : mode == MODE_HANDLER ? 4 : 3;
+}
+
 static void step_body(unsigned thread)
 {
     bool has_handlers = mode == MODE_HANDLER || mode == MODE_HANDLERS;
@@ -735,7 +834,7 @@ static void step_body(unsigned thread)
         validate_case = current->name;
         variant = 0;
         find_ways(&random);
-        for (variant = 0; variant < (current->interrupting == interrupt_words ? 3u : 1u); variant++)
+        for (variant = 0; variant < variants(); variant++)
             step_through(&random);
     }
     validate_case = NULL;

@@ -295,12 +295,6 @@ static uint64_t alone_plain, alone_shared[2];
 /* Even, but for a while in a transaction that runs alone. */
 static uint64_t alone_even;
 #define ALONE_TURNS_MAX 50u
-
-static void wait_turns(uint32_t turns)
-{
-    while (turns--)
-        tm_port_relax();
-}
 static uint64_t alone_counts[HOST_THREADS_MAX];
 
 static VALIDATE_NOINLINE void be_alone(unsigned when, uint32_t turns, unsigned flags)
@@ -321,7 +315,7 @@ static VALIDATE_NOINLINE void be_alone(unsigned when, uint32_t turns, unsigned f
     /* Not restarted from here on. */
     *(volatile uint64_t *)&alone_plain += 1;
     tm_store(&alone_even, alone_even + 1);
-    wait_turns(turns);
+    validate_wait(turns);
     tm_store(&alone_even, alone_even + 1);
     VALIDATE(tm_load(&alone_shared[0]) == alone_plain && tm_load(&alone_shared[1]) == alone_plain,
              "another transaction committed while one ran alone");
@@ -332,15 +326,17 @@ static VALIDATE_NOINLINE void be_alone(unsigned when, uint32_t turns, unsigned f
 static VALIDATE_NOINLINE void read_beside(uint32_t turns, unsigned flags)
 {
     VALIDATE_START(flags);
-    wait_turns(turns);
+    validate_wait(turns);
     VALIDATE(tm_load(&alone_even) % 2 == 0, "the first read of a transaction was of one that ran alone");
     VALIDATE_COMMIT();
 }
 
-static VALIDATE_NOINLINE void count_beside(unsigned flags)
+static VALIDATE_NOINLINE void count_beside(uint32_t turns, unsigned flags)
 {
     VALIDATE_START(flags);
     uint64_t second = tm_load(&alone_shared[1]);
+    VALIDATE(tm_load(&alone_shared[1]) == second, "a transaction saw two values of a word");
+    validate_wait(turns);
     VALIDATE(tm_load(&alone_shared[0]) == second, "a transaction saw half of one that ran alone");
     VALIDATE_COMMIT();
 }
@@ -355,11 +351,11 @@ static void alone_body(unsigned thread)
 
         switch (random_below(&random, 4)) {
         case 0:
-            be_alone(random_below(&random, 4), turns, flags);
+            be_alone(random_below(&random, 4), turns, random_below(&random, 2) ? TM_SERIAL : flags);
             alone_counts[thread]++;
             break;
         case 1:
-            count_beside(flags);
+            count_beside(turns, flags);
             break;
         default:
             read_beside(turns, flags);
