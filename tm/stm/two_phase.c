@@ -124,7 +124,7 @@ static __attribute__((__noinline__, cold)) void own_for_store(struct tm_transact
         uint64_t word = __atomic_load_n(orec, __ATOMIC_ACQUIRE); \
         if (word != transaction->owned_word) \
             own_for_store(transaction, orec, word); \
-        tm_remember(transaction, &transaction->undo, address, *address, bits / 8); \
+        tm_remember(transaction, &transaction->undo, address, __atomic_load_n(address, __ATOMIC_RELAXED), bits / 8); \
         if (TM_UNLIKELY(!tm_guarded_store##bits(&transaction->overtaken, address, value))) \
             tm_restart(transaction, TM_CAUSE_DOOMED); \
     }

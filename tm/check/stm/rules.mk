@@ -12,7 +12,7 @@ STM_VALIDATE = validate_main.c validate_words.c validate_nesting.c validate_memo
 	validate_interrupts.c litmus.c validate_host_$(HOST).c $(STM_VALIDATE_$(HOST))
 STM_VALIDATE_user = validate_joining.c $(STM_VALIDATE_user_$(ARCH))
 # Breakpoints, and the processor's trap flag, which a program can set for itself.
-STM_VALIDATE_user_x86_64 = validate_stepping.c
+STM_VALIDATE_user_x86_64 = validate_stepping.c stepping_cases.c
 STM_VALIDATE_OBJECTS = $(call objects,$(STM_VALIDATE:%=check/stm/%)) $(CHECK_HOST_OBJECTS)
 STM_VALIDATE_PROGRAMS = $(foreach library,tl2 2pl,$(BUILD)/check/stm/validate-$(library)$(ELF))
 CHECK_PROGRAMS += $(STM_VALIDATE_PROGRAMS)

@@ -22,8 +22,7 @@
 
 #include <tm/signals.h>
 
-#include "../../stm/transaction.h"
-#include "validate.h"
+#include "stepping.h"
 
 /* Operations that a test is to have for each instruction of a way, or a number of instructions that are chosen from it. */
 #define OPERATIONS_PER_HANDLER 250
@@ -39,466 +38,10 @@
 /* Signals that stand for interrupts: where they are off, none is made up. */
 #define INTERRUPT_SIGNAL (SIGRTMIN + 8)
 
-#define WORDS 4u
-#define INTERRUPT_AMOUNT 100
+enum stepping_mode stepping_mode;
+const struct stepping_case *stepping_current;
+unsigned stepping_variant;
 
-/* The first two share a block. */
-static uint64_t places[WORDS][8] TM_ALIGNED_TO_LINE;
-
-static uint64_t *word(unsigned number)
-{
-    return number < 2 ? &places[0][number] : &places[number][0];
-}
-
-/* A node of which a transaction finds the address. Its words are equal. */
-struct node {
-    uint64_t value;
-    uint64_t apart[7];
-    uint64_t same;
-};
-static struct node *shared_node, *taken_node;
-static struct node private_nodes[2];
-
-enum mode {
-    MODE_HANDLER,
-    MODE_HANDLERS,
-    MODE_THREAD,
-    MODE_SECOND_CONTEXT,
-};
-
-static enum mode mode;
-
-struct stepping_case {
-    const char *name;
-    /* What the stepped transaction adds to each word when it commits; nothing to the last one. */
-    uint64_t adds[WORDS];
-    unsigned flags;
-    void (*stepped)(void);
-    /* Null: the transaction on words. */
-    void (*interrupting)(void);
-    void (*prepare)(void);
-    void (*check)(void);
-    bool is_for_threads_only;
-    /* The other thread stops in its middle (pause_other) until the stepped one has gone a few instructions further. */
-    bool has_pause;
-};
-
-static const struct stepping_case *current;
-/* Transactions of the stepped and of the interrupting kind that have committed. */
-static unsigned interrupts_done;
-static unsigned variant;
-
-/* Both kinds begin with it. `amounts` of the stepped transaction have been added to all words, or to none. */
-static void check_words(void)
-{
-    uint64_t last = tm_load(word(WORDS - 1));
-    bool is_before = true, is_after = true;
-
-    for (unsigned number = 0; number < WORDS - 1; number++) {
-        uint64_t difference = tm_load(word(number)) - last;
-        is_before = is_before && difference == 0;
-        is_after = is_after && difference == current->adds[number];
-    }
-    VALIDATE(is_before || is_after, "a transaction saw words that never were so together");
-}
-
-/* Versions of the words' records after the last interrupt. From there on they only grow. */
-static uint64_t versions[WORDS];
-
-static void look_at_records(void)
-{
-    for (unsigned number = 0; number < WORDS; number++) {
-        uint64_t version = __atomic_load_n(tm_orec_of(word(number)), __ATOMIC_ACQUIRE);
-
-        VALIDATE(version >= versions[number] || (versions[number] & TM_OREC_OWNED), "the version of a record went back");
-        versions[number] = version;
-    }
-}
-
-static VALIDATE_NOINLINE void add_to_words(unsigned begin, unsigned end)
-{
-    VALIDATE_START(0);
-    for (unsigned number = begin; number < end; number++)
-        tm_store(word(number), tm_load(word(number)) + INTERRUPT_AMOUNT);
-    VALIDATE_COMMIT();
-}
-
-static VALIDATE_NOINLINE void interrupt_words(void)
-{
-    if (variant == 3) {
-        /* The first word's record may have been let go of while others have not. */
-        add_to_words(0, 1);
-        add_to_words(1, WORDS);
-        interrupts_done++;
-        look_at_records();
-        return;
-    }
-    /* Handlers cannot run alone. */
-    VALIDATE_START(mode >= MODE_THREAD && variant == 1 ? TM_SERIAL : 0);
-    check_words();
-    switch (variant) {
-    case 0:
-        for (unsigned number = 0; number < WORDS; number++)
-            tm_store(word(number), tm_load(word(number)) + INTERRUPT_AMOUNT);
-        break;
-    case 1:
-        for (unsigned number = WORDS; number-- != 0;)
-            tm_store(word(number), tm_load(word(number)) + INTERRUPT_AMOUNT);
-        break;
-    default:
-        /* Reads only, twice. */
-        check_words();
-    }
-    VALIDATE_COMMIT();
-    if (variant < 2)
-        interrupts_done++;
-    /* Not where another handler may look in the middle of this. */
-    if (mode != MODE_HANDLERS)
-        look_at_records();
-}
-
-static void check_all_words(void)
-{
-    for (unsigned number = 0; number < WORDS; number++)
-        VALIDATE(*word(number) == current->adds[number] + (uint64_t)INTERRUPT_AMOUNT * interrupts_done,
-                 "words are not what the committed transactions make of them");
-}
-
-/*
- * Stepped transactions on words.
- */
-
-static VALIDATE_NOINLINE void add_one_word(void)
-{
-    VALIDATE_START(current->flags);
-    tm_store(word(0), tm_load(word(0)) + current->adds[0]);
-    VALIDATE_COMMIT();
-}
-
-static VALIDATE_NOINLINE void add_words(void)
-{
-    VALIDATE_START(current->flags);
-    uint64_t last = tm_load(word(WORDS - 1));
-    for (unsigned number = 0; number < WORDS - 1; number++) {
-        VALIDATE(tm_load(word(number)) == last, "a stepped transaction saw half of the one that interrupted it");
-        tm_store(word(number), last + current->adds[number]);
-    }
-    VALIDATE_COMMIT();
-}
-
-/* Bytes, without having read them. */
-static VALIDATE_NOINLINE void store_bytes(void)
-{
-    VALIDATE_START(current->flags);
-    for (unsigned number = 0; number < WORDS - 1; number++)
-        tm_store8((uint8_t *)word(number) + 6, 1);
-    VALIDATE_COMMIT();
-}
-
-static VALIDATE_NOINLINE void read_one_word(void)
-{
-    VALIDATE_START(current->flags);
-    tm_load(word(0));
-    VALIDATE_COMMIT();
-}
-
-static VALIDATE_NOINLINE void read_words(void)
-{
-    VALIDATE_START(current->flags);
-    uint64_t last = tm_load(word(WORDS - 1));
-    for (unsigned number = 0; number < 2 * WORDS; number++)
-        VALIDATE(tm_load(word(number % WORDS)) == last, "a stepped reader saw half of the one that interrupted it");
-    VALIDATE_COMMIT();
-}
-
-static VALIDATE_NOINLINE void cancel_words(void)
-{
-    if (tm_start(current->flags) != TM_STARTED)
-        return;
-    for (unsigned number = 0; number < WORDS; number++)
-        tm_store(word(number), tm_load(word(number)) + number);
-    tm_cancel();
-}
-
-static VALIDATE_NOINLINE void cancel_inner(void)
-{
-    if (tm_start(0) != TM_STARTED)
-        return;
-    for (unsigned number = 0; number < WORDS; number++)
-        tm_store(word(number), 77);
-    tm_cancel();
-}
-
-static VALIDATE_NOINLINE void add_around_cancel(void)
-{
-    VALIDATE_START(current->flags);
-    uint64_t last = tm_load(word(WORDS - 1));
-    tm_store(word(0), last + current->adds[0]);
-    cancel_inner();
-    tm_store(word(1), last + current->adds[1]);
-    VALIDATE(tm_load(word(2)) == last, "a stepped transaction saw half of the one that interrupted it");
-    tm_store(word(2), last + current->adds[2]);
-    VALIDATE_COMMIT();
-}
-
-static VALIDATE_NOINLINE void add_after_abort(void)
-{
-    volatile bool is_first = true;
-
-    VALIDATE_START(current->flags);
-    uint64_t last = tm_load(word(WORDS - 1));
-    for (unsigned number = 0; number < WORDS - 1; number++)
-        tm_store(word(number), last + current->adds[number]);
-    if (is_first) {
-        is_first = false;
-        tm_abort();
-    }
-    VALIDATE_COMMIT();
-}
-
-static VALIDATE_NOINLINE void add_irrevocably(void)
-{
-    volatile unsigned runs = 0;
-
-    VALIDATE_START(current->flags);
-    uint64_t last = tm_load(word(WORDS - 1));
-    tm_store(word(0), last + current->adds[0]);
-    tm_become_irrevocable();
-    runs++;
-    for (unsigned number = 1; number < WORDS - 1; number++) {
-        VALIDATE(tm_load(word(number)) == last, "an irrevocable transaction saw half of another");
-        tm_store(word(number), last + current->adds[number]);
-    }
-    VALIDATE_COMMIT();
-    VALIDATE(runs == 1, "what follows tm_become_irrevocable ran twice");
-}
-
-static VALIDATE_NOINLINE void add_local(void)
-{
-    uint64_t own[2] = {5, 6};
-
-    VALIDATE_START(current->flags);
-    VALIDATE(own[0] == 5 && own[1] == 6, "a restart did not bring a local store back");
-    tm_store_local(&own[0], 7);
-    uint64_t last = tm_load(word(WORDS - 1));
-    tm_store(word(0), last + current->adds[0]);
-    tm_store_local(&own[1], last);
-    tm_store(word(1), last + current->adds[1]);
-    VALIDATE(tm_load(word(2)) == last, "a stepped transaction saw half of the one that interrupted it");
-    tm_store(word(2), last + current->adds[2]);
-    VALIDATE_COMMIT();
-    VALIDATE(own[0] == 7, "a local store of a committed transaction was taken back");
-}
-
-/*
- * Stepped transactions on a node that the other thread takes out, frees, or publishes.
- */
-
-static struct node *make_node(void)
-{
-    struct node *node = tm_alloc(sizeof *node, VALIDATE_GUARDED);
-
-    VALIDATE(node, "no memory");
-    *node = (struct node){.value = 1, .same = 1};
-    return node;
-}
-
-static void prepare_guarded_node(void)
-{
-    shared_node = make_node();
-    taken_node = NULL;
-}
-
-static void check_guarded_node(void)
-{
-    tm_free(shared_node);
-}
-
-/* Another node takes its place, and it is freed: accesses to it are faults. */
-static VALIDATE_NOINLINE void exchange_node(void)
-{
-    VALIDATE_START(0);
-    struct node *old = tm_load_pointer(&shared_node);
-    tm_store_pointer(&shared_node, make_node());
-    tm_free(old);
-    VALIDATE_COMMIT();
-}
-
-static VALIDATE_NOINLINE void read_node(void)
-{
-    VALIDATE_START(current->flags);
-    struct node *node = tm_load_pointer(&shared_node);
-    uint64_t value = tm_load(&node->value);
-    VALIDATE(tm_load(&node->same) == value, "a stepped reader saw a node that was not so");
-    VALIDATE_COMMIT();
-}
-
-static VALIDATE_NOINLINE void write_node(void)
-{
-    VALIDATE_START(current->flags);
-    struct node *node = tm_load_pointer(&shared_node);
-    uint64_t value = tm_load(&node->value) + 1;
-    tm_store(&node->value, value);
-    tm_store(&node->same, value);
-    VALIDATE_COMMIT();
-}
-
-/* Writes a node before it knows anything but its address. */
-static VALIDATE_NOINLINE void write_node_first(void)
-{
-    VALIDATE_START(current->flags);
-    struct node *node = tm_load_pointer(&shared_node);
-    tm_store(&node->same, 9);
-    tm_store(&node->value, 9);
-    VALIDATE_COMMIT();
-}
-
-static void prepare_private_node(void)
-{
-    private_nodes[0] = private_nodes[1] = (struct node){.value = 1, .same = 1};
-    shared_node = &private_nodes[0];
-    taken_node = NULL;
-}
-
-/* Takes the node out, and accesses it plainly. */
-static VALIDATE_NOINLINE void take_node(void)
-{
-    VALIDATE_START(0);
-    struct node *old = tm_load_pointer(&shared_node);
-    tm_store_pointer(&shared_node, &private_nodes[1]);
-    VALIDATE_COMMIT();
-    VALIDATE(old->value == old->same, "a private node is half of another transaction's");
-    old->value = 1000;
-    old->same = 2000;
-    taken_node = old;
-}
-
-static void check_private_node(void)
-{
-    VALIDATE(!taken_node || (taken_node->value == 1000 && taken_node->same == 2000), "a transaction wrote to a private node");
-    VALIDATE(shared_node->value == shared_node->same, "a transaction wrote half of a node");
-}
-
-/* Fills a node plainly, and publishes it. */
-static void publish_node(void)
-{
-    private_nodes[1].value = private_nodes[1].same = 3;
-    if (tm_start(0) != TM_STARTED)
-        validate_failed("a transaction did not begin");
-    tm_store_pointer(&shared_node, &private_nodes[1]);
-    VALIDATE_COMMIT();
-}
-
-/*
- * A transaction that a locked section excludes.
- */
-static uint64_t section_lock;
-
-static VALIDATE_NOINLINE void add_excluded(void)
-{
-    VALIDATE_START(current->flags);
-    tm_weak_lock(&section_lock);
-    uint64_t last = tm_load(word(WORDS - 1));
-    for (unsigned number = 0; number < WORDS - 1; number++) {
-        VALIDATE(tm_load(word(number)) == last, "a transaction saw half of a locked section");
-        tm_store(word(number), last + current->adds[number]);
-    }
-    VALIDATE_COMMIT();
-}
-
-static void add_in_section(void)
-{
-    tm_lock(&section_lock);
-    for (unsigned number = 0; number < WORDS; number++)
-        *word(number) += INTERRUPT_AMOUNT;
-    tm_unlock(&section_lock);
-    interrupts_done++;
-}
-
-/*
- * Write skew: each stores what it makes of the word that the other stores.
- */
-static VALIDATE_NOINLINE void store_second(void)
-{
-    VALIDATE_START(current->flags);
-    tm_store(word(2), tm_load(word(0)) + 1);
-    VALIDATE_COMMIT();
-}
-
-static VALIDATE_NOINLINE void store_first(void)
-{
-    VALIDATE_START(0);
-    tm_store(word(0), tm_load(word(2)) + INTERRUPT_AMOUNT);
-    VALIDATE_COMMIT();
-    interrupts_done++;
-}
-
-static void check_skew(void)
-{
-    bool is_alone = !interrupts_done && *word(0) == 0 && *word(2) == 1;
-
-    VALIDATE(is_alone || (*word(0) == INTERRUPT_AMOUNT && *word(2) == INTERRUPT_AMOUNT + 1) ||
-                 (*word(0) == INTERRUPT_AMOUNT + 1 && *word(2) == 1),
-             "two transactions did not see each other's stores");
-}
-
-/* The other thread stores, waits a little, and takes it back. */
-static void pause_other(void);
-static VALIDATE_NOINLINE void store_and_cancel(void)
-{
-    if (tm_start(0) != TM_STARTED)
-        return;
-    for (unsigned number = 0; number < WORDS; number++)
-        tm_store(word(number), 1000 + number);
-    pause_other();
-    tm_cancel();
-}
-
-#define ON_WORDS .interrupting = interrupt_words, .check = check_all_words
-#define ADDS .adds = {1, 2, 3, 0}
-#define BYTE (1ull << 48)
-
-static const struct stepping_case cases[] = {
-    {"one_word", .adds = {1}, .stepped = add_one_word, ON_WORDS},
-    {"words", ADDS, .stepped = add_words, ON_WORDS},
-    {"bytes", .adds = {BYTE, BYTE, BYTE, 0}, .stepped = store_bytes, ON_WORDS},
-    {"read_one_word", .stepped = read_one_word, ON_WORDS},
-    {"read_words", .stepped = read_words, ON_WORDS},
-    {"read_only", .flags = TM_READ_ONLY, .stepped = read_words, ON_WORDS},
-    {"read_only_wrong", ADDS, .flags = TM_READ_ONLY, .stepped = add_words, ON_WORDS},
-    {"cancel", .stepped = cancel_words, ON_WORDS},
-    {"cancel_inner", ADDS, .stepped = add_around_cancel, ON_WORDS},
-    {"abort", ADDS, .stepped = add_after_abort, ON_WORDS},
-    {"irrevocable", ADDS, .stepped = add_irrevocably, ON_WORDS},
-    {"pessimistic", ADDS, .flags = TM_PESSIMISTIC, .stepped = add_words, ON_WORDS},
-    {"obstinate", ADDS, .flags = TM_OBSTINATE, .stepped = add_words, ON_WORDS},
-    {"serial", ADDS, .flags = TM_SERIAL, .stepped = add_words, ON_WORDS},
-    {"local", ADDS, .stepped = add_local, ON_WORDS},
-    {"weak_lock", ADDS, .stepped = add_excluded, .interrupting = add_in_section, .check = check_all_words,
-     .is_for_threads_only = true},
-    {"skew", .stepped = store_second, .interrupting = store_first, .check = check_skew},
-    {"read_cancelled", .stepped = read_words, .interrupting = store_and_cancel, .check = check_all_words,
-     .is_for_threads_only = true, .has_pause = true},
-    {"read_freed", .stepped = read_node, .interrupting = exchange_node, .prepare = prepare_guarded_node,
-     .check = check_guarded_node, .is_for_threads_only = true},
-    {"read_only_freed", .flags = TM_READ_ONLY, .stepped = read_node, .interrupting = exchange_node,
-     .prepare = prepare_guarded_node, .check = check_guarded_node, .is_for_threads_only = true},
-    {"write_freed", .stepped = write_node, .interrupting = exchange_node, .prepare = prepare_guarded_node,
-     .check = check_guarded_node, .is_for_threads_only = true},
-    {"exchange_freed", .stepped = exchange_node, .interrupting = exchange_node, .prepare = prepare_guarded_node,
-     .check = check_guarded_node, .is_for_threads_only = true},
-    {"write_private", .stepped = write_node, .interrupting = take_node, .prepare = prepare_private_node,
-     .check = check_private_node, .is_for_threads_only = true},
-    {"write_private_first", .stepped = write_node_first, .interrupting = take_node, .prepare = prepare_private_node,
-     .check = check_private_node, .is_for_threads_only = true},
-    {"read_published", .stepped = read_node, .interrupting = publish_node, .prepare = prepare_private_node,
-     .check = check_private_node, .is_for_threads_only = true},
-};
-#define CASES (sizeof cases / sizeof cases[0])
-
-/*
- * Stepping.
- */
 /* The thread's way, and those of its handler at some of the places where that may interrupt it. */
 struct way {
     unsigned length;
@@ -591,7 +134,7 @@ static void *run_other(void *argument)
     (void)argument;
     is_other = true;
     VALIDATE(read(other_begins[0], &byte, 1) == 1, "read");
-    current->interrupting();
+    stepping_current->interrupting();
     __atomic_store_n(&other_has_ended, true, __ATOMIC_RELEASE);
     return NULL;
 }
@@ -601,16 +144,16 @@ static unsigned other_told, other_paused;
 
 static void tell_other(void)
 {
-    if (other_told < (current->has_pause ? 2 : 1))
+    if (other_told < (stepping_current->has_pause ? 2 : 1))
         VALIDATE(write(other_begins[1], "", 1) == 1, "write");
     other_told++;
 }
 
-static void pause_other(void)
+void stepping_pause(void)
 {
     char byte;
 
-    if (!is_other || !current->has_pause || other_paused)
+    if (!is_other || !stepping_current->has_pause || other_paused)
         return;
     __atomic_store_n(&other_paused, 1, __ATOMIC_RELEASE);
     VALIDATE(read(other_begins[0], &byte, 1) == 1, "read");
@@ -634,19 +177,19 @@ static void act(ucontext_t *context)
     if (sigismember(&context->uc_sigmask, INTERRUPT_SIGNAL))
         return;
     acted[level] = true;
-    if (mode == MODE_THREAD || mode == MODE_SECOND_CONTEXT) {
+    if (stepping_mode == STEPPING_THREAD || stepping_mode == STEPPING_SECOND_CONTEXT) {
         let_other_run();
-        if (current->has_pause && other_told == 1 && pause_length)
+        if (stepping_current->has_pause && other_told == 1 && pause_length)
             context->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
         return;
     }
     level++;
     if (level == 1 && is_traced[1])
         trap_flag_set();
-    else if (level == 1 && mode == MODE_HANDLERS)
+    else if (level == 1 && stepping_mode == STEPPING_HANDLERS)
         breakpoint_set(handler_way.addresses[handler_after], handler_passes);
     tm_signal_enter(context);
-    current->interrupting();
+    stepping_current->interrupting();
     tm_signal_leave();
     if (level == 1 && is_traced[1])
         trap_flag_clear();
@@ -704,7 +247,7 @@ static VALIDATE_NOINLINE void run_stepped(void)
 {
     if (is_traced[0])
         trap_flag_set();
-    current->stepped();
+    stepping_current->stepped();
     if (is_traced[0])
         trap_flag_clear();
 }
@@ -725,15 +268,11 @@ static unsigned passes_of(unsigned number)
 static void run_case(unsigned before)
 {
     pthread_t other;
-    bool has_other = mode == MODE_THREAD || mode == MODE_SECOND_CONTEXT;
+    bool has_other = stepping_mode == STEPPING_THREAD || stepping_mode == STEPPING_SECOND_CONTEXT;
 
-    for (unsigned number = 0; number < WORDS; number++)
-        *word(number) = 0;
-    interrupts_done = 0;
     acted[0] = acted[1] = false;
     validate_step = before;
-    if (current->prepare)
-        current->prepare();
+    stepping_prepare();
     other_told = other_paused = 0;
     other_has_ended = false;
     if (has_other)
@@ -747,10 +286,7 @@ static void run_case(unsigned before)
         tell_other();
         pthread_join(other, NULL);
     }
-    current->check();
-    look_at_records();
-    for (unsigned number = 0; number < WORDS; number++)
-        VALIDATE(!(versions[number] & TM_OREC_OWNED), "a record is owned though no transaction is open");
+    stepping_check();
 }
 
 static void find_ways(uint64_t *random)
@@ -762,7 +298,7 @@ static void find_ways(uint64_t *random)
     run_case(NOWHERE);
     is_traced[0] = false;
     handler_way.length = 0;
-    is_traced[1] = mode == MODE_HANDLERS;
+    is_traced[1] = stepping_mode == STEPPING_HANDLERS;
     for (unsigned number = 0; number < HANDLER_WAYS && is_traced[1]; number++)
         run_case(random_below(random, way.length));
     is_traced[1] = false;
@@ -770,12 +306,12 @@ static void find_ways(uint64_t *random)
 
 static void step_through(uint64_t *random)
 {
-    bool has_handlers = mode == MODE_HANDLER || mode == MODE_HANDLERS;
+    bool has_handlers = stepping_mode == STEPPING_HANDLER || stepping_mode == STEPPING_HANDLERS;
     unsigned points = (unsigned)(validate_operations / (has_handlers ? OPERATIONS_PER_HANDLER : OPERATIONS_PER_SCHEDULE)) + 1;
     unsigned stride = (way.length + points - 1) / points, done = 0, runs = 0;
 
     for (unsigned before = random_below(random, stride); before < way.length; before += stride) {
-        if (mode == MODE_HANDLERS) {
+        if (stepping_mode == STEPPING_HANDLERS) {
             handler_after = random_below(random, handler_way.length);
             handler_passes = 1 + random_below(random, 3);
         }
@@ -784,7 +320,7 @@ static void step_through(uint64_t *random)
         runs++;
         done += acted[0];
     }
-    VALIDATE(done >= runs / 2 || (current->flags & TM_SERIAL), "the way was another one when it was interrupted");
+    VALIDATE(done >= runs / 2 || (stepping_current->flags & TM_SERIAL), "the way was another one when it was interrupted");
 }
 
 /* A context besides, so that no transaction is on its own. */
@@ -802,15 +338,9 @@ static void *run_peer(void *argument)
     return NULL;
 }
 
-/* Of the interrupting transaction. The last is two, between which nobody may look. */
-static unsigned variants(void)
-{
-    return current->interrupting != interrupt_words ? 1 : mode == MODE_HANDLER ? 4 : 3;
-}
-
 static void step_body(unsigned thread)
 {
-    bool has_handlers = mode == MODE_HANDLER || mode == MODE_HANDLERS;
+    bool has_handlers = stepping_mode == STEPPING_HANDLER || stepping_mode == STEPPING_HANDLERS;
     struct sigaction action = {.sa_sigaction = trapped, .sa_flags = SA_SIGINFO | SA_NODEFER};
     uint64_t random = random_state(validate_seed, thread);
     pthread_t peer;
@@ -821,24 +351,24 @@ static void step_body(unsigned thread)
     make_text_writable();
     if (has_handlers)
         VALIDATE(tm_signals_prepare(2) == 0, "tm_signals_prepare");
-    if (mode == MODE_THREAD) {
+    if (stepping_mode == STEPPING_THREAD) {
         peer_ends = peer_is_ready = 0;
         create_thread(&peer, run_peer);
         while (!__atomic_load_n(&peer_is_ready, __ATOMIC_ACQUIRE))
             tm_port_wait(&turns);
     }
-    for (unsigned number = 0; number < CASES; number++) {
-        current = &cases[number];
-        if (current->is_for_threads_only && has_handlers)
+    for (unsigned number = 0; number < stepping_cases_count; number++) {
+        stepping_current = &stepping_cases[number];
+        if (stepping_current->is_for_threads_only && has_handlers)
             continue;
-        validate_case = current->name;
-        variant = 0;
+        validate_case = stepping_current->name;
+        stepping_variant = 0;
         find_ways(&random);
-        for (variant = 0; variant < variants(); variant++)
+        for (stepping_variant = 0; stepping_variant < stepping_variants(); stepping_variant++)
             step_through(&random);
     }
     validate_case = NULL;
-    if (mode == MODE_THREAD) {
+    if (stepping_mode == STEPPING_THREAD) {
         __atomic_store_n(&peer_ends, 1, __ATOMIC_RELEASE);
         tm_port_unpark(&peer_ends, 0);
         pthread_join(peer, NULL);
@@ -847,30 +377,30 @@ static void step_body(unsigned thread)
     close(other_begins[1]);
 }
 
-static void step_in(enum mode wanted)
+static void step_in(enum stepping_mode wanted)
 {
-    mode = wanted;
+    stepping_mode = wanted;
     host_run(1, step_body);
 }
 
 static void run_handler(void)
 {
-    step_in(MODE_HANDLER);
+    step_in(STEPPING_HANDLER);
 }
 
 static void run_handlers(void)
 {
-    step_in(MODE_HANDLERS);
+    step_in(STEPPING_HANDLERS);
 }
 
 static void run_thread(void)
 {
-    step_in(MODE_THREAD);
+    step_in(STEPPING_THREAD);
 }
 
 static void run_second_context(void)
 {
-    step_in(MODE_SECOND_CONTEXT);
+    step_in(STEPPING_SECOND_CONTEXT);
 }
 
 const struct validate_test validate_stepping[] = {

@@ -22,7 +22,7 @@
 #define TM_DEFINE_GUARDED_STORE(bits, suffix) \
     TM_GUARDED_STORE_FUNCTION bool tm_guarded_store##bits(const uint32_t *stop, void *address, uint##bits##_t value) \
     { \
-        TM_SHOW_STORE(address, bits); \
+        (void)TM_SHOW_STORE(stop, address, bits); \
         __asm__ goto volatile("1: cmpl $0, %[stop]\n\tjne %l[stopped]\n\tmov" suffix " %[value], (%[address])\n2:\n" \
                               TM_RESTARTABLE_RANGE \
                               : \

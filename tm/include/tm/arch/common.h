@@ -43,9 +43,10 @@ extern const struct tm_restartable_range __stop_tm_restartable[] __attribute__((
 
 #define TM_RESTARTABLE_RANGE ".pushsection tm_restartable, \"aR\"\n\t.balign 4\n\t.long 1b - .\n\t.long 2b - .\n\t.popsection"
 #ifdef __SANITIZE_THREAD__
-#define TM_SHOW_STORE(address, bits) ((void)__atomic_fetch_add((uint##bits##_t *)(address), 0, __ATOMIC_RELEASE))
+#define TM_SHOW_STORE(stop, address, bits) \
+    (__atomic_load_n(stop, __ATOMIC_RELAXED) ? 0 : __atomic_fetch_add((uint##bits##_t *)(address), 0, __ATOMIC_RELEASE))
 #else
-#define TM_SHOW_STORE(address, bits) ((void)0)
+#define TM_SHOW_STORE(stop, address, bits) 0
 #endif
 #define TM_GUARDED_STORE_FUNCTION static inline __attribute__((always_inline, unused))
 
