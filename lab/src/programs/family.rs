@@ -23,6 +23,8 @@ pub struct Case {
     pub name: &'static str,
     /// It is measured on one hart, whatever numbers of harts are asked for.
     pub is_alone: bool,
+    /// A library that counts tells here how locks were taken. Counting changes times, and so these are runs of their own.
+    pub is_counted: bool,
     /// The word that says how much is done.
     work_word: &'static str,
     /// How much is done where nobody says.
@@ -30,7 +32,7 @@ pub struct Case {
 }
 
 const fn case(name: &'static str, work_word: &'static str, work: u64) -> Case {
-    Case { name, is_alone: false, work_word, work }
+    Case { name, is_alone: false, is_counted: false, work_word, work }
 }
 
 /// The loop of a million pairs in "Unfair Queued Spinlocks and Transactional Locks", with fewer of them.
@@ -38,8 +40,8 @@ pub const LOOP: &str = "loop";
 
 const LOCK_CASES: [Case; 3] = [
     Case { is_alone: true, ..case("uncontended", "pairs", 1000) },
-    case("throughput", "duration_ms", 1),
-    case(LOOP, "iterations", 1000),
+    Case { is_counted: true, ..case("throughput", "duration_ms", 1) },
+    Case { is_counted: true, ..case(LOOP, "iterations", 1000) },
 ];
 
 const STM_CASES: [Case; 7] = [
@@ -51,6 +53,9 @@ const STM_CASES: [Case; 7] = [
     case("red-black-tree", "operations", 1000),
     case("bank", "operations", 1000),
 ];
+
+/// How much a test does where nobody says.
+const VALIDATION_WORK: u64 = 1000;
 
 /// Locks: the first is what the others are compared with, as in that paper.
 const LOCKS: [&str; 9] = ["byte", "ticket", "mcs", "queued", "paravirtualized", "unfair", "queued_rw", "cx", "tx"];
@@ -144,12 +149,13 @@ impl Family {
         }
     }
 
-    /// The command line of a validation, on so many harts with this seed; `work` is how much each test does, where somebody says.
+    /// The command line of a validation, on so many harts with this seed; `work` is how much each test does, instead of a thousand sections
+    /// or transactions.
     pub fn validation(self, subject: &str, harts: usize, seed: u64, work: Option<u64>) -> String {
-        let word = |word: &str| work.map_or_else(String::new, |work| format!(" {word}={work}"));
+        let work = work.unwrap_or(VALIDATION_WORK);
         match self {
-            Family::Locks => format!("locks={subject} seed={seed}{}", word("sections")),
-            Family::Stm => format!("threads={harts} seed={seed}{}", word("operations")),
+            Family::Locks => format!("locks={subject} seed={seed} sections={work}"),
+            Family::Stm => format!("threads={harts} seed={seed} operations={work}"),
         }
     }
 }
@@ -222,6 +228,6 @@ mod tests {
             "workloads=increment rounds=1 threads=2 seed=1 operations=1000"
         );
         assert_eq!(Family::Locks.validation("cx", 2, 9, Some(100)), "locks=cx seed=9 sections=100");
-        assert_eq!(Family::Stm.validation("2pl", 4, 1, None), "threads=4 seed=1");
+        assert_eq!(Family::Stm.validation("2pl", 4, 1, None), "threads=4 seed=1 operations=1000");
     }
 }

@@ -32,7 +32,7 @@ pub struct Request {
     pub gear: Gear,
     /// Words for every command line.
     pub append: String,
-    /// The library counts steals and aborts.
+    /// Besides, a library that counts steals and aborts is run where there is something to count.
     pub counts: bool,
     pub check_isolation: bool,
     pub instructions_max: u64,
@@ -110,6 +110,8 @@ pub struct Run {
     pub subject: &'static str,
     pub harts: usize,
     pub seed: u64,
+    /// Its library counts, and its times are not those of one that does not.
+    pub counts: bool,
     /// The first digits of the digest of its key.
     pub id: String,
     pub key: RunKey,
@@ -121,7 +123,8 @@ pub struct Run {
 impl Run {
     /// What a person calls it.
     pub fn title(&self) -> String {
-        format!("{} of {}, {} harts, seed {}", self.case, self.subject, self.harts, self.seed)
+        let counted = if self.counts { ", counted" } else { "" };
+        format!("{} of {}, {} harts, seed {}{counted}", self.case, self.subject, self.harts, self.seed)
     }
 }
 
@@ -142,24 +145,21 @@ impl Plan {
     pub fn new(request: &Request, guest: &Guest) -> Result<Plan, Error> {
         request.check()?;
         let mut programs = BTreeMap::new();
-        for subject in &request.subjects {
-            let role = request.family.program(request.task, subject, request.counts);
-            let artifact = guest.manifest.artifacts.get(&role);
-            let blake3 = artifact.map(|artifact| artifact.blake3.clone());
-            let missing = || Error::Request(format!("guest {} has no file {role:?}", guest.manifest.name));
-            let input =
-                guest.artifact(&role).zip(blake3).map(|(path, blake3)| Input { path, blake3 }).ok_or_else(missing)?;
-            programs.insert(role, input);
-        }
         let mut runs = Vec::new();
         for case in cases(request) {
             let alone = [1];
             let harts = if case.is_some_and(|case| case.is_alone) { &alone } else { request.harts.as_slice() };
+            let counts =
+                if request.counts && case.is_some_and(|case| case.is_counted) { &[false, true][..] } else { &[false] };
             for harts in harts {
                 for subject in &request.subjects {
-                    let role = request.family.program(request.task, subject, request.counts);
-                    for seed in 1..=request.seeds {
-                        runs.push(run(request, &programs[&role], case, subject, *harts, seed)?);
+                    for counts in counts {
+                        let role = request.family.program(request.task, subject, *counts);
+                        let program = program(guest, &role)?;
+                        for seed in 1..=request.seeds {
+                            runs.push(run(request, &program, case, subject, *harts, *counts, seed)?);
+                        }
+                        programs.insert(role, program);
                     }
                 }
             }
@@ -194,6 +194,12 @@ impl Plan {
     }
 }
 
+fn program(guest: &Guest, role: &str) -> Result<Input, Error> {
+    let blake3 = guest.manifest.artifacts.get(role).map(|artifact| artifact.blake3.clone());
+    let missing = || Error::Request(format!("guest {} has no file {role:?}", guest.manifest.name));
+    guest.artifact(role).zip(blake3).map(|(path, blake3)| Input { path, blake3 }).ok_or_else(missing)
+}
+
 /// The cases of the runs; none is the one of validation.
 fn cases(request: &Request) -> Vec<Option<Case>> {
     match request.task {
@@ -212,6 +218,7 @@ fn run(
     case: Option<Case>,
     subject: &'static str,
     harts: usize,
+    counts: bool,
     seed: u64,
 ) -> Result<Run, Error> {
     let board = request.board_of(harts)?;
@@ -233,7 +240,8 @@ fn run(
     };
     let id = digest(&key)[..ID_DIGITS].to_owned();
     let case = name_of(case);
-    let file_name = format!("{case}.{subject}.{harts}.{seed}.{id}.json");
+    let counted = if counts { ".counted" } else { "" };
+    let file_name = format!("{case}.{subject}.{harts}.{seed}{counted}.{id}.json");
     let configuration = Configuration {
         board,
         seed,
@@ -245,7 +253,7 @@ fn run(
         net: Net::None,
         check_isolation: request.check_isolation,
     };
-    Ok(Run { case, subject, harts, seed, id, key, file_name, configuration })
+    Ok(Run { case, subject, harts, seed, counts, id, key, file_name, configuration })
 }
 
 #[cfg(test)]
@@ -290,27 +298,27 @@ pub(crate) mod tests {
     fn every_combination_is_a_run_with_a_name_of_its_own() {
         let plan = Plan::new(&request(), &guest()).unwrap();
         // Without contention there is nothing to see on more than one hart.
-        assert_eq!((plan.runs.len(), ids(&request()).len()), (2 * 3 + 2 * 2 * 3, 18));
+        assert_eq!((plan.runs.len(), ids(&request()).len()), (2 * 3 + 2 * 2 * 2 * 3, 30));
         assert_eq!(plan.runs[0].title(), "uncontended of byte, 1 harts, seed 1");
         let last = plan.runs.last().unwrap();
-        assert_eq!(last.file_name, format!("loop.unfair.8.3.{}.json", last.id));
+        assert_eq!(last.file_name, format!("loop.unfair.8.3.counted.{}.json", last.id));
+        assert_eq!((plan.runs[6].key.program.as_str(), plan.runs[6].counts), ("digest of locks-benchmark", false));
         assert_eq!(last.configuration.append, "locks=unfair tests=loop runs=1 threads=8 iterations=1000");
         assert_eq!((last.configuration.board.harts.count, last.configuration.seed), (8, 3));
         assert_eq!(last.key.program, "digest of locks-benchmark-counting");
 
         let plan = Plan::new(&Request { task: Task::Validate, ..request() }, &guest()).unwrap();
         assert_eq!(plan.runs.len(), 2 * 2 * 3);
-        assert_eq!(plan.runs[1].configuration.append, "locks=byte seed=2");
+        assert_eq!(plan.runs[1].configuration.append, "locks=byte seed=2 sections=1000");
     }
 
     /// A run is named by what decides it: anything that does changes every name, and nothing else does.
     #[test]
     fn what_decides_a_run_decides_its_name() {
         let base = ids(&request());
-        let changes: [&dyn Fn(&mut Request); 6] = [
+        let changes: [&dyn Fn(&mut Request); 5] = [
             &|request| request.append = "htm=off".to_owned(),
             &|request| request.work = Some(7),
-            &|request| request.counts = false,
             &|request| request.gear = Gear::Functional,
             &|request| request.instructions_max = 7,
             &|request| request.board.cache.memory_latency_cycles += 1,
@@ -320,7 +328,9 @@ pub(crate) mod tests {
             change(&mut other);
             assert!(base.is_disjoint(&ids(&other)), "{index}");
         }
-        assert!(ids(&Request { seeds: 5, harts: vec![8], ..request() }).intersection(&base).count() == 12);
+        assert_eq!(ids(&Request { seeds: 5, harts: vec![8], ..request() }).intersection(&base).count(), 6 + 12);
+        let uncounted = ids(&Request { counts: false, ..request() });
+        assert!(uncounted.is_subset(&base) && uncounted.len() == 18);
     }
 
     #[test]

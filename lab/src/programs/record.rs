@@ -28,9 +28,10 @@ impl Measurement {
         format!("{}_{}", self.main, self.unit)
     }
 
-    /// The value of the main quantity.
-    pub fn main_value(&self) -> f64 {
-        self.quantities[&self.main_name()]
+    /// The same without times.
+    pub fn counts(mut self) -> Measurement {
+        self.quantities.retain(|name, _| unit_of(name).is_none());
+        self
     }
 }
 
@@ -223,8 +224,9 @@ mod tests {
             r#"{"benchmark":"lock","lock":"unfair","test":"loop","threads":8,"runs":1,"iterations":1000,"thread_mean_cycles":1126,"steals_0":17}"#,
         );
         assert_eq!((loop_.case.as_str(), loop_.subject.as_str(), loop_.threads), ("loop", "unfair", 8));
-        assert_eq!((loop_.main_name().as_str(), loop_.main_value()), ("thread_mean_cycles", 1.126));
+        assert_eq!(loop_.main_name(), "thread_mean_cycles");
         assert_eq!(loop_.quantities, [("thread_mean_cycles".to_owned(), 1.126), ("steals_0".to_owned(), 17.0)].into());
+        assert_eq!(loop_.counts().quantities, [("steals_0".to_owned(), 17.0)].into());
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub struct Chart {
     pub title: String,
     pub x_label: &'static str,
     /// With its unit.
-    pub y_label: &'static str,
+    pub y_label: String,
     pub categories: Vec<Category>,
     /// Values that the vertical axis has at least.
     pub range: (f64, f64),
@@ -197,7 +197,7 @@ impl Chart {
             PLOT_LEFT + width / 2.0,
             bottom + 42.0,
             escape(self.x_label),
-            escape(self.y_label),
+            escape(&self.y_label),
         );
     }
 }
@@ -245,7 +245,13 @@ mod tests {
             bars: vec![Bar { segments: vec![segment(value)], interval: Some((value - 1.0, value + 1.0)) }],
         };
         let categories = values.iter().enumerate().map(category).collect();
-        Chart { title: "8 harts".to_owned(), x_label: "workload", y_label: "change (%)", categories, range: (0.0, 0.0) }
+        Chart {
+            title: "8 harts".to_owned(),
+            x_label: "workload",
+            y_label: "change (%)".to_owned(),
+            categories,
+            range: (0.0, 0.0),
+        }
     }
 
     #[test]

@@ -1,14 +1,16 @@
-//! Reports of a comparison with invented runs: the same text each time, and a page that a browser shows whole.
+//! Reports of comparisons with invented runs: the same text each time, and a page that a browser shows whole.
 
 mod browser;
 mod fixture;
+mod programs;
 
 use browser::open;
 use concord_lab::compare::plan::Plan;
 use concord_lab::compare::store::Store;
+use concord_lab::programs::family::Family;
 use concord_lab::report::kernels::{self, Data};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes the report of a comparison into a folder of its own; the main tables.
 fn write(folder: &Path, failing: bool, size: (&[&str], &[&str], &[usize], u64)) -> String {
@@ -80,12 +82,16 @@ fn equal_runs_make_equal_files() {
     assert_eq!(files(folders[0].path()), files(folders[1].path()));
 }
 
-/// A page with at least some number of charts is shown whole, in a window and on a telephone. It stays, for whoever wants to look.
-#[track_caller]
-fn shows_everything(name: &str, failing: bool, size: (&[&str], &[&str], &[usize], u64), charts_min: usize) {
+/// A folder for a page that stays, for whoever wants to look.
+fn lasting(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name);
     let _ = std::fs::remove_dir_all(&folder);
-    write(&folder, failing, size);
+    folder
+}
+
+/// A page with at least some number of charts is shown whole, in a window and on a telephone.
+#[track_caller]
+fn is_shown_whole(folder: &Path, charts_min: usize) {
     let page = folder.join("report.html");
     let text = std::fs::read_to_string(&page).unwrap();
     for outside in ["http://", "https://", "//cdn", "@import", "url(", "<script"] {
@@ -102,9 +108,37 @@ fn shows_everything(name: &str, failing: bool, size: (&[&str], &[&str], &[usize]
     }
 }
 
+#[track_caller]
+fn shows_everything(name: &str, failing: bool, size: (&[&str], &[&str], &[usize], u64), charts_min: usize) {
+    let folder = lasting(name);
+    write(&folder, failing, size);
+    is_shown_whole(&folder, charts_min);
+}
+
 #[test]
 fn a_browser_shows_every_bar() {
     shows_everything("small", false, SMALL, 10);
+}
+
+#[test]
+fn tables_of_programs_are_as_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let locks = programs::locks(&["byte", "unfair", "tx"], &[4, 32]);
+    insta::assert_snapshot!("locks", programs::write(&folder.path().join("locks"), Family::Locks, &locks));
+    insta::assert_snapshot!("stm", programs::write(&folder.path().join("stm"), Family::Stm, &programs::stm()));
+}
+
+#[test]
+fn a_browser_shows_every_bar_of_locks_and_transactions() {
+    let names =
+        ["byte", "ticket", "mcs", "queued", "paravirtualized", "unfair", "queued_rw", "cx", "tx", "pthread_spin"];
+    let folder = lasting("locks");
+    programs::write(&folder, Family::Locks, &programs::locks(&names, &[1, 2, 4, 8, 16, 32]));
+    // Uncontended, the loop, and steals and aborts on six numbers of threads.
+    is_shown_whole(&folder, 14);
+    let folder = lasting("stm");
+    programs::write(&folder, Family::Stm, &programs::stm());
+    is_shown_whole(&folder, 4);
 }
 
 #[test]

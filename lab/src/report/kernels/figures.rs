@@ -54,7 +54,7 @@ fn by_harts<'a, 'b>(data: &'b Data<'a>) -> Vec<(usize, Vec<&'b [GroupData<'a>]>)
 fn by_workload(
     data: &Data,
     title: &str,
-    y_label: &'static str,
+    y_label: &str,
     from: usize,
     bar: impl Fn(&GroupData, usize) -> Option<Bar>,
 ) -> Vec<Chart> {
@@ -65,7 +65,7 @@ fn by_workload(
     let chart = |(harts, sets): (usize, Vec<&[GroupData]>)| Chart {
         title: format!("{title}, {harts} harts"),
         x_label: "workload",
-        y_label,
+        y_label: y_label.to_owned(),
         categories: sets.iter().map(category).collect(),
         range: NO_RANGE,
     };
@@ -151,12 +151,7 @@ fn conflicts(data: &Data) -> Figure {
 }
 
 /// A chart for each hart count and kernel, with a stacked bar for each workload.
-fn by_kernel(
-    data: &Data,
-    y_label: &'static str,
-    from: usize,
-    segments: impl Fn(&GroupData) -> Vec<Segment>,
-) -> Vec<Chart> {
+fn by_kernel(data: &Data, y_label: &str, from: usize, segments: impl Fn(&GroupData) -> Vec<Segment>) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (harts, sets) in by_harts(data) {
         for (index, kernel) in data.plan.description.kernels.iter().enumerate().skip(from) {
@@ -168,7 +163,7 @@ fn by_kernel(
             charts.push(Chart {
                 title: format!("{}, {harts} harts", kernel.name),
                 x_label: "workload",
-                y_label,
+                y_label: y_label.to_owned(),
                 categories: sets.iter().map(category).collect(),
                 range: NO_RANGE,
             });
@@ -231,7 +226,7 @@ fn counts(
     data: &Data,
     title: &str,
     x_label: &'static str,
-    y_label: &'static str,
+    y_label: &str,
     labels: impl Fn(usize) -> Vec<String>,
     count: impl Fn(&[&GroupData], usize) -> Vec<u64>,
 ) -> Vec<Chart> {
@@ -272,7 +267,7 @@ fn counts(
         charts.push(Chart {
             title: format!("{title}, {harts} harts"),
             x_label,
-            y_label,
+            y_label: y_label.to_owned(),
             categories: labels(harts).into_iter().take(last + 1).enumerate().map(category).collect(),
             range: NO_RANGE,
         });

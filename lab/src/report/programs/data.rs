@@ -77,7 +77,10 @@ impl<'a> Data<'a> {
             let mut verdicts = Vec::new();
             for line in lines {
                 match line {
-                    Line::Measurement(measurement) => data.samples.push(Sample { measurement, link: link(run) }),
+                    Line::Measurement(measurement) => {
+                        let measurement = if run.counts { measurement.counts() } else { measurement };
+                        data.samples.push(Sample { measurement, link: link(run) });
+                    }
                     Line::Verdict(verdict) => verdicts.push(verdict),
                 }
             }
@@ -150,6 +153,12 @@ impl Group<'_> {
     /// One quantity of every measurement that has it.
     pub fn values(&self, quantity: &str) -> Vec<f64> {
         self.samples.iter().filter_map(|sample| sample.measurement.quantities.get(quantity).copied()).collect()
+    }
+
+    /// Where the measurements come from that have a quantity.
+    pub fn links(&self, quantity: &str) -> Vec<RunLink> {
+        let with = self.samples.iter().filter(|sample| sample.measurement.quantities.contains_key(quantity));
+        with.map(|sample| sample.link.clone()).collect()
     }
 
     /// Its mean.

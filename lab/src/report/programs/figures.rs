@@ -1,20 +1,20 @@
 //! The figures: which charts stand above a table, and what is seen in them.
 
 use super::data::{Data, Group, in_order};
-use super::tables::{ABORTS, Counters, RESTARTS, STEALS, groups_of};
+use super::tables::{ABORTS, Counters, HEAD, RESTARTS, STEALS, groups_of, heading};
 use crate::compare::statistics::Estimate;
 use crate::programs::family::Family;
 use crate::report::chart::{Bar, Category, Chart, Segment};
 use crate::report::figure::{Figure, Key, NO_RANGE, class, drawable, key};
-use crate::report::table::{Show, grouped, shown};
+use crate::report::table::{RunLink, Show, grouped, shown};
 
-/// What the pointer is told of a value.
-fn hover(data: &Data, group: &Group, what: &str, value: &str) -> String {
-    let link = |link: &crate::report::table::RunLink| match data.machine {
+/// What the pointer is told of the value of a quantity.
+fn hover(data: &Data, group: &Group, quantity: &str, what: &str, value: &str) -> String {
+    let link = |link: RunLink| match data.machine {
         Some(_) => format!("seed {} is run {}", link.seed, link.id),
-        None => link.id.clone(),
+        None => link.id,
     };
-    let runs: Vec<String> = group.samples.iter().map(|sample| link(&sample.link)).collect();
+    let runs: Vec<String> = group.links(quantity).into_iter().map(link).collect();
     format!("{}\n{what}: {value}\n{}", group.title(data.threads_noun()), runs.join("\n"))
 }
 
@@ -35,7 +35,7 @@ pub fn times(data: &Data, main: (&'static str, &'static str)) -> Figure {
         let segment = Segment {
             value: estimate.mean,
             class: class(group.subject_index),
-            hover: hover(data, group, &main.0.replace('_', " "), &value),
+            hover: hover(data, group, &main_name, &main.0.replace('_', " "), &value),
         };
         Some(Bar { segments: vec![segment], interval: estimate.interval() })
     };
@@ -51,7 +51,7 @@ pub fn times(data: &Data, main: (&'static str, &'static str)) -> Figure {
         };
         Chart {
             x_label: if over_threads { data.threads_noun() } else { data.family.case_noun() },
-            y_label: main.1,
+            y_label: heading(&main_name),
             categories: in_order(inside.iter().map(|group| category_of(group))).into_iter().map(category).collect(),
             range: NO_RANGE,
             title,
@@ -124,7 +124,7 @@ fn steals(data: &Data) -> Figure {
             let segment = Segment {
                 value: percent(group, counter, whole),
                 class: class(group.subject_index),
-                hover: hover(data, group, &counter.replace('_', " "), &value),
+                hover: hover(data, group, counter, &counter.replace('_', " "), &value),
             };
             Bar { segments: vec![segment], interval: None }
         };
@@ -135,22 +135,28 @@ fn steals(data: &Data) -> Figure {
         Chart {
             title: format!("{case}, {threads} {}", data.threads_noun()),
             x_label: "position in the queue",
-            y_label: "of locks taken (%)",
+            y_label: "of locks taken (%)".to_owned(),
             categories: positions.iter().map(category).collect(),
             range: NO_RANGE,
         }
     };
     let places = in_order(groups.iter().map(|group| (group.case, group.threads)));
-    let share = |group: &Group| positions.iter().map(|counter| percent(group, counter, STEALS.wholes[0])).sum::<f64>();
+    let out_of_turn: Vec<&String> = positions.iter().filter(|counter| *counter != HEAD).collect();
+    let share =
+        |group: &Group| out_of_turn.iter().map(|counter| percent(group, counter, STEALS.wholes[0])).sum::<f64>();
     let most = groups.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
     let seen = most.map_or_else(String::new, |group| {
-        format!("Up to {}% of locks are stolen ({})", grouped(share(group), 1), group.title(data.threads_noun()))
+        format!(
+            "Up to {}% of locks are taken out of turn ({})",
+            grouped(share(group), 1),
+            group.title(data.threads_noun())
+        )
     });
     Figure { seen, legend: legend(data, &groups), charts: drawable(places.into_iter().map(chart).collect()) }
 }
 
 /// Stacked bars of causes: a chart for each case and number of threads.
-fn by_cause(data: &Data, counters: &Counters, y_label: &'static str) -> Figure {
+fn by_cause(data: &Data, counters: &Counters, y_label: &str) -> Figure {
     let groups = counters.groups(data);
     let causes = counters.counted(&groups);
     let whole = counters.wholes[0];
@@ -168,7 +174,7 @@ fn by_cause(data: &Data, counters: &Counters, y_label: &'static str) -> Figure {
                 Some(Segment {
                     value: percent(group, cause, whole),
                     class: class(index + 1),
-                    hover: hover(data, group, &name(cause), &value),
+                    hover: hover(data, group, cause, &name(cause), &value),
                 })
             };
             let segments: Vec<Segment> = causes.iter().enumerate().filter_map(segment).collect();
@@ -178,7 +184,7 @@ fn by_cause(data: &Data, counters: &Counters, y_label: &'static str) -> Figure {
         Chart {
             title: format!("{case}, {threads} {}", data.threads_noun()),
             x_label: data.family.subject_noun(),
-            y_label,
+            y_label: y_label.to_owned(),
             categories: inside.map(category).collect(),
             range: NO_RANGE,
         }

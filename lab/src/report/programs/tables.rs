@@ -20,11 +20,14 @@ pub struct Counters {
 pub const STEALS: Counters = Counters {
     name: "steals",
     title: "Steals by position in the queue",
-    note: "Locks taken out of turn: by who had just come (try_steals), and by who waited so many places behind the head of the queue. \
-           Position 11 has those from further back too. Means over the runs.",
+    note: "Locks taken by who had just come (try steals), and by who waited so many places behind the head of the queue, whose turn it \
+           was: 0 is the head, and 11 has those from further back too. Means over the runs.",
     wholes: &["acquisitions"],
     parts: &["try_steals", "steals_"],
 };
+
+/// Of the one whose turn it was.
+pub const HEAD: &str = "steals_0";
 
 /// Hardware transactions.
 pub const ABORTS: Counters = Counters {
@@ -93,7 +96,7 @@ impl Counters {
         let row = |group: &Group| {
             let mut row = group_cells(group);
             row.extend(names.iter().map(|name| Cell::from(group.mean(name))));
-            row.push(runs_cell(group));
+            row.push(Cell::Runs(group.links(&counted[0])));
             row
         };
         Some(Table {
@@ -122,17 +125,13 @@ fn runs_column(data: &Data) -> Column {
     Column::new("runs", if data.machine.is_some() { "seeds" } else { "lines" }, Show::Runs)
 }
 
-fn runs_cell(group: &Group) -> Cell {
-    Cell::Runs(group.samples.iter().map(|sample| sample.link.clone()).collect())
-}
-
 /// Whether a quantity is a time, or a ratio of times.
 fn is_time(name: &str) -> bool {
     name.starts_with("ratio") || unit_of(name).is_some()
 }
 
 /// A quantity's name for people, with its unit.
-fn heading(name: &str) -> String {
+pub fn heading(name: &str) -> String {
     match unit_of(name) {
         Some(unit) => format!("{} ({unit})", name[..name.len() - unit.len() - 1].replace('_', " ")),
         None => name.replace('_', " "),
@@ -203,7 +202,7 @@ pub fn times(data: &Data, main: (&'static str, &'static str)) -> Table {
         row.push(deviation.into());
         row.push(base.and_then(|base| statistics::change(&base, &values)).into());
         row.extend(others.iter().map(|name| Cell::from(group.mean(name))));
-        row.push(runs_cell(group));
+        row.push(Cell::Runs(group.links(&main_name)));
         row
     };
     let (title, note) = words(main.0);
