@@ -4,7 +4,8 @@ mod support;
 
 use support::{concord, streams};
 
-const COMMANDS: [&[&str]; 7] = [&[], &["boot"], &["resume"], &["compare"], &["build"], &["doctor"], &["completions"]];
+const COMMANDS: [&[&str]; 9] =
+    [&[], &["boot"], &["resume"], &["compare"], &["locks"], &["stm"], &["build"], &["doctor"], &["completions"]];
 
 fn help(command: &[&str], columns: &str) -> String {
     let output = concord(".".as_ref()).args(command).arg("--help").env("COLUMNS", columns).output().unwrap();

@@ -65,7 +65,8 @@ fn net_parser() -> impl TypedValueParser<Value = Net> {
     PossibleValuesParser::new(["none", "peer"]).map(|name| if name == "peer" { Net::Peer } else { Net::None })
 }
 
-fn gear_parser() -> impl TypedValueParser<Value = Gear> {
+/// A gear, by its name.
+pub(super) fn gear_parser() -> impl TypedValueParser<Value = Gear> {
     PossibleValuesParser::new([Gear::Functional.name(), Gear::Timed.name()])
         .map(|name| if name == Gear::Timed.name() { Gear::Timed } else { Gear::Functional })
 }

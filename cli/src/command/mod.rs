@@ -5,7 +5,10 @@ pub mod build;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod locks;
+mod programs;
 pub mod resume;
+pub mod stm;
 
 use anyhow::anyhow;
 use std::io::Write;
