@@ -8,12 +8,13 @@
  * Who sleeps does so until somebody wakes it (tm_port_unpark), even when the word changes that it sleeps on: so a wake-up that is lost is
  * lost for good. With SPURIOUS it may also wake up for no reason.
  *
- * Right: safety THREADS=3
+ * Right: safety THREADS=3 ROUNDS=1
  * Right: safety THREADS=3 STORES=3 ROUNDS=1
  * Right: safety THREADS=3 ROUNDS=1 SPURIOUS
  * Right: safety STORES=3
  * Right: progress THREADS=3 ROUNDS=1
  * Right: progress STORES=3
+ * Long: safety THREADS=3
  * Long: progress THREADS=3
  * Long: safety THREADS=3 STORES=3
  * Long: safety THREADS=3 SPURIOUS
