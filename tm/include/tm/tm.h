@@ -16,8 +16,9 @@
  *
  * Transactions are opaque: none ever sees a state that was not committed as a whole, not even one that will restart. They are atomic with
  * each other and not with plain accesses, but privatization and publication are safe: what a transaction has taken out of every other
- * one's reach may be accessed plainly after it, and what was accessed plainly may be published by one. For programs without races this is
- * what one global lock around every transaction would give.
+ * one's reach may be accessed plainly once its tm_commit has returned, and what was accessed plainly may be published by one. For programs
+ * without races this is what one global lock around every transaction would give; but whoever learns by a read-only transaction of its own
+ * that another one has taken something out has to wait until that one's tm_commit has returned.
  *
  * A function that contains tm_start must not return before the transaction has ended.
  */
