@@ -44,6 +44,7 @@ demo: setup
 	$(CONCORD) compare --experiment $(DEMO) --output $(DEMO_OUTPUT)
 
 test: guests
+	$(MAKE) --directory=tm check
 	$(CARGO) test --workspace --no-fail-fast $(CARGO_FLAGS)
 
 test-long: guests
