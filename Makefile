@@ -48,6 +48,7 @@ test: guests
 	$(CARGO) test --workspace --no-fail-fast $(CARGO_FLAGS)
 
 test-long: guests
+	$(MAKE) --directory=tm check check-tsan check-broken
 	CONCORD_TEST_LONG=1 $(CARGO) test --workspace --no-fail-fast $(CARGO_FLAGS) -- --include-ignored
 
 bench: guests
