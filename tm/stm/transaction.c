@@ -133,6 +133,19 @@ static struct tm_nested *end_nested(struct tm_transaction *transaction)
     return nested;
 }
 
+/*
+ * The lower of two wins: who has interrupted more contexts, and then the older. An owner that does not run, because it was interrupted, must
+ * not be the better of two of which the other runs: that one's interrupter would give way to somebody who cannot go on.
+ */
+static uint64_t next_obstinacy(const struct tm_transaction *transaction)
+{
+    uint64_t interrupted_count = 0;
+    for (const struct tm_transaction *context = transaction->interrupted; context; context = context->interrupted)
+        interrupted_count++;
+    return (0xff - interrupted_count) << 56 |
+           __atomic_add_fetch(&tm_shared.obstinate_count, 1, __ATOMIC_RELAXED);
+}
+
 static __attribute__((__noinline__)) uint32_t begin_unusual(struct tm_transaction *transaction, uint32_t flags,
                                                         bool cancellable, const struct tm_checkpoint *checkpoint,
                                                         const struct tm_answers *answers)
@@ -152,10 +165,9 @@ static __attribute__((__noinline__)) uint32_t begin_unusual(struct tm_transactio
     transaction->cancellable = cancellable;
     transaction->flags = transaction->is_interrupt_level ? flags | TM_OBSTINATE : flags;
     transaction->freed_begin_bytes = log_bytes(&transaction->freed);
-    if (transaction->flags & TM_OBSTINATE)
-        __atomic_store_n(&transaction->obstinacy, __atomic_add_fetch(&tm_shared.obstinate_count, 1, __ATOMIC_RELAXED),
-                         __ATOMIC_RELAXED);
     tm_port_transaction_enter();
+    if (transaction->flags & TM_OBSTINATE)
+        __atomic_store_n(&transaction->obstinacy, next_obstinacy(transaction), __ATOMIC_RELAXED);
     begin_attempt(transaction);
     return answer(transaction, answers);
 }

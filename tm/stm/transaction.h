@@ -192,7 +192,7 @@ struct tm_transaction {
     uint64_t activity;
     /* Set while a solo transaction is under way. */
     uint32_t solo_active;
-    /* The lower of two obstinate transactions wins. */
+    /* The lower of two obstinate transactions wins: see next_obstinacy in transaction.c. */
     uint64_t obstinacy;
 
     struct tm_checkpoint checkpoint TM_ALIGNED_TO_LINE;
