@@ -11,7 +11,7 @@
 #define BACKOFF_TURNS_LOG2 5
 #define BACKOFF_TURNS_LOG2_MAX 13
 /* No thread of its processor runs while a handler waits. */
-#define BACKOFF_TURNS_LOG2_MAX_IN_INTERRUPTS 5
+#define BACKOFF_TURNS_LOG2_MAX_IN_INTERRUPTS 9
 
 /* Read-only transactions that leave records after one that would have had to look back. */
 #define READ_ONLY_RECORDED 64
