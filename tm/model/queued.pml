@@ -12,14 +12,14 @@
  * Right: progress STORES=3
  * Wrong: safety THREADS=3 NO_SECOND_LOOK: assertion violated (q_len(line)
  * Wrong: safety THREADS=3 PENDING_LEFT: invalid end state
- * Wrong: safety THREADS=3 PENDING_IGNORED: assertion violated (inside==0)
+ * Wrong: safety THREADS=3 PENDING_IGNORED: assertion violated ((inside==0)
  * Wrong: safety THREADS=3 PENDING_IN_TWO_STORES: assertion violated
  * Wrong: safety THREADS=3 LAST_WITHOUT_COMPARING: invalid end state
  * Wrong: progress THREADS=3 LAST_WITHOUT_COMPARING: acceptance cycle
  * Wrong: safety THREADS=3 NODELESS NEXT_WHEN_CAS_FAILS: invalid end state
  * Wrong: safety STORES=3 RELEASE_WITHOUT_RELEASE: assertion violated (memory[0]==
  * Wrong: safety THREADS=3 STORES=3 EXCHANGE_WITHOUT_RELEASE: invalid end state
- * Wrong: safety THREADS=3 STORES=3 HEAD_WITHOUT_RELEASE: assertion violated (inside==0)
+ * Wrong: safety THREADS=3 STORES=3 HEAD_WITHOUT_RELEASE: assertion violated ((inside==0)
  */
 
 /* After DATA: the lock's word, and the nodes. */
