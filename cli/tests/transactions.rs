@@ -193,8 +193,10 @@ fn modes_and_granularities_restart_for_reasons_of_their_own() {
         document(folder.path(), "interrupted", &[&HUNDRED[..], &["--transactions", "best-effort"]].concat());
     assert_eq!(sum(&interrupted, "/restarts/interrupt"), 400, "no transaction outlives its interrupt");
     let accounts = |granularity| {
-        let document = document(folder.path(), "bank", &[&HUNDRED[..], &["--granularity", granularity]].concat());
-        assert_eq!(sum(&document, "/committed"), 400, "{granularity}");
+        // Enough transfers that chance does not decide: at a hundred it does.
+        let thousand = ["--gear", "timed", "--append", "iterations=1000", "--granularity", granularity];
+        let document = document(folder.path(), "bank", &thousand);
+        assert_eq!(sum(&document, "/committed"), 4000, "{granularity}");
         sum(&document, "/restarts/conflict")
     };
     assert!(accounts("line") > accounts("word"), "eight accounts lie on a line");
