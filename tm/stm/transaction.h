@@ -238,7 +238,6 @@ extern struct tm_transaction tm_outside;
 
 /* transaction.c */
 
-
 /* Starts or nests, and returns what the interface answers. `checkpoint` is copied. */
 uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *checkpoint, const struct tm_answers *answers);
 
@@ -270,8 +269,6 @@ TM_INLINE void *tm_log_add(struct tm_transaction *transaction, struct tm_log *lo
 
 #define TM_LOG_EACH(type, entry, log) \
     for (type *entry = (type *)(void *)(log)->begin; (char *)entry != (log)->next; entry++)
-#define TM_LOG_EACH_BACKWARD(type, entry, log) \
-    for (type *entry = (type *)(void *)(log)->next; (char *)entry-- != (log)->begin;)
 
 /* reading.c */
 
@@ -319,6 +316,7 @@ void tm_store_unaligned(void *address, uint64_t value, uint32_t size_bytes);
 void tm_remember_local(struct tm_transaction *transaction, void *address, uint32_t size_bytes);
 
 /* serial.c: contexts, running alone, waiting for others. */
+
 /* Gives a new context its number; false when there is none left. */
 bool tm_context_register(struct tm_transaction *transaction);
 /* A context whose thread has gone, or null. */
