@@ -1,16 +1,16 @@
 //! The library of locks and transactions as a module: for our kernel on the machine, and for Debian's amd64 kernel in another simulator. It tests
 //! itself while it loads, with threads and interrupts.
 
+mod machine_run;
+
 use concord_abi::exit::Exit;
 use concord_lab::guest::{self, Guest, progress};
-use concord_machine::run::{self, Host, Limits, Options};
-use concord_machine::{Board, Configuration, Gear, Machine, Net};
+use concord_machine::{Board, Configuration, Gear, Net};
 use object::{Object, ObjectSymbol};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const MODULES: [&str; 2] = ["concord-tm-2pl.ko", "concord-tm-tl2.ko"];
@@ -31,28 +31,6 @@ fn artifact(guest: &Guest, role: &str) -> PathBuf {
     guest.artifact(role).unwrap_or_else(|| panic!("guest {} has no {role}", guest.manifest.name))
 }
 
-#[derive(Default)]
-struct Console {
-    printed: String,
-}
-
-impl Host for Console {
-    fn print(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.printed.push_str(&String::from_utf8_lossy(bytes));
-        Ok(())
-    }
-
-    fn input(&mut self, _: Duration) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn is_interactive(&self) -> bool {
-        false
-    }
-
-    fn progress(&mut self, _: &Machine) {}
-}
-
 /// Our kernel with an initial RAM disk: how it ends, and what it prints.
 fn machine(initrd: &Path, harts: usize, gear: Gear, seed: u64, cycles_max: u64) -> (Exit, String) {
     let mut board = Board::preset("metatm-2007").unwrap();
@@ -68,11 +46,8 @@ fn machine(initrd: &Path, harts: usize, gear: Gear, seed: u64, cycles_max: u64) 
         net: Net::None,
         check_isolation: false,
     };
-    let mut machine = Machine::new(configuration).unwrap();
-    let limits = Limits { instructions: None, cycles: Some(cycles_max) };
-    let mut console = Console::default();
-    let outcome = run::run(&mut machine, &Options { limits, ..Options::default() }, &mut console).unwrap();
-    (outcome.end.exit, console.printed)
+    let (outcome, printed) = machine_run::to_the_end(configuration, cycles_max);
+    (outcome.end.exit, printed)
 }
 
 /// Every module was loaded, tested and unloaded.

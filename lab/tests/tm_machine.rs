@@ -1,16 +1,16 @@
 //! The check programs of `tm` on the machine: locks at 2 to 64 harts over many seeds, with and without transactions, and broken variants,
 //! which the programs must find.
 
+mod machine_run;
+
 use concord_abi::exit::Exit;
 use concord_machine::board::{Granularity, Manager, Mode};
-use concord_machine::run::{self, Host, Limits, Options};
-use concord_machine::{Board, Configuration, Gear, Machine, Net};
+use concord_machine::{Board, Configuration, Gear, Net};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 const LOCKS: [&str; 9] = ["byte", "ticket", "mcs", "queued", "paravirtualized", "unfair", "queued_rw", "cx", "tx"];
 const MODES: [Mode; 3] = [Mode::Virtualized, Mode::BestEffort, Mode::None];
@@ -62,28 +62,6 @@ struct Run {
     cycles_max: u64,
 }
 
-#[derive(Default)]
-struct Console {
-    printed: String,
-}
-
-impl Host for Console {
-    fn print(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.printed.push_str(&String::from_utf8_lossy(bytes));
-        Ok(())
-    }
-
-    fn input(&mut self, _: Duration) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn is_interactive(&self) -> bool {
-        false
-    }
-
-    fn progress(&mut self, _: &Machine) {}
-}
-
 impl Run {
     fn new(name: &str, harts: usize, gear: Gear, seed: u64, words: &str) -> Run {
         Run {
@@ -122,11 +100,8 @@ impl Run {
             net: Net::None,
             check_isolation: self.checks_isolation,
         };
-        let mut machine = Machine::new(configuration).unwrap();
-        let limits = Limits { instructions: None, cycles: Some(self.cycles_max) };
-        let mut console = Console::default();
-        let outcome = run::run(&mut machine, &Options { limits, ..Options::default() }, &mut console).unwrap();
-        (outcome.end.exit, console.printed + outcome.message.as_deref().unwrap_or(""))
+        let (outcome, printed) = machine_run::to_the_end(configuration, self.cycles_max);
+        (outcome.end.exit, printed + outcome.message.as_deref().unwrap_or(""))
     }
 
     fn passes(&self) {
