@@ -173,20 +173,14 @@ bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_s
     bool changed = transaction->written.next != transaction->written.begin;
     own_all(transaction);
     if (transaction->owned.next == transaction->owned.begin) {
-        if (!transaction->horizon_own &&
-            __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
-            tm_restart(transaction, TM_CAUSE_SERIAL);
+        tm_commit_reads(transaction);
         return false;
     }
     /* All records are owned before any is looked at, and before the clock is. */
     TM_FENCE_AFTER_LOCKED();
     transaction->commit_version = changed ? tm_next_version(transaction) : 0;
-    if (!tm_validate(transaction))
-        tm_restart(transaction, TM_CAUSE_INVALID);
     transaction->commit_dead = (struct tm_stack_range){TM_DEAD_BEGIN(), callers_stack};
-    if (__atomic_load_n(&transaction->doomed, __ATOMIC_RELAXED) ||
-        !tm_guarded_store32(&transaction->overtaken, &transaction->phase, TM_PHASE_DECIDED))
-        tm_restart(transaction, TM_CAUSE_DOOMED);
+    tm_decide(transaction);
     if (!changed) {
         tm_disown(transaction, 0);
         return false;

@@ -290,6 +290,23 @@ void tm_own(struct tm_transaction *transaction, tm_orec *orec, uint64_t word);
 /* Before a commit lets go: the version of its changes. */
 uint64_t tm_next_version(const struct tm_transaction *transaction);
 
+/* The end of a commit that owns nothing: one word was read, or what was read is of one time. */
+TM_INLINE void tm_commit_reads(struct tm_transaction *transaction)
+{
+    if (!transaction->horizon_own && __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
+        tm_restart(transaction, TM_CAUSE_SERIAL);
+}
+
+/* Decides a commit that owns all its records and has its version, or restarts: from here on it will have happened. */
+TM_INLINE void tm_decide(struct tm_transaction *transaction)
+{
+    if (!tm_validate(transaction))
+        tm_restart(transaction, TM_CAUSE_INVALID);
+    if (__atomic_load_n(&transaction->doomed, __ATOMIC_RELAXED) ||
+        !tm_guarded_store32(&transaction->overtaken, &transaction->phase, TM_PHASE_DECIDED))
+        tm_restart(transaction, TM_CAUSE_DOOMED);
+}
+
 /* Lets go of everything that is still owned, as `version`, or where that is 0 as it was. For rollbacks, and on behalf of others. */
 void tm_disown(struct tm_transaction *transaction, uint64_t version);
 

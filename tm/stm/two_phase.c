@@ -33,21 +33,14 @@ bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_s
 {
     (void)callers_stack;
     if (transaction->owned.next == transaction->owned.begin) {
-        /* One word was read, or what was read is of one time. */
-        if (!transaction->horizon_own &&
-            __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
-            tm_restart(transaction, TM_CAUSE_SERIAL);
+        tm_commit_reads(transaction);
         return false;
     }
     /* All records are owned before any is looked at, and before the clock is. */
     TM_FENCE_AFTER_LOCKED();
     bool changed = has_stored(transaction);
     transaction->commit_version = tm_next_version(transaction);
-    if (!tm_validate(transaction))
-        tm_restart(transaction, TM_CAUSE_INVALID);
-    if (__atomic_load_n(&transaction->doomed, __ATOMIC_RELAXED) ||
-        !tm_guarded_store32(&transaction->overtaken, &transaction->phase, TM_PHASE_DECIDED))
-        tm_restart(transaction, TM_CAUSE_DOOMED);
+    tm_decide(transaction);
     tm_disown_committed(transaction);
     return changed;
 }
