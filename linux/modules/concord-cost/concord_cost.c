@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a section costs when nobody else wants its lock: cycles and instructions of its begin and end together, for each primitive, with
- * everything in the first-level caches. On the machine an instruction takes a cycle in the timed gear, and hints take none.
+ * Measures the cost of a critical section without contention: cycles and instructions of its begin and
+ * end together, for each primitive, with code and data in the first-level caches. In the simulator's
+ * timed gear an instruction takes one cycle and a hint takes none.
  *
  *   insmod concord_cost.ko
  */
@@ -25,7 +26,10 @@ static DEFINE_RWLOCK(rwlock);
 static DEFINE_SEQLOCK(seqlock);
 static struct lockref counted = { .lock = __SPIN_LOCK_UNLOCKED(counted.lock), .count = 1 };
 
-/* Per turn, in hundredths, less what the loop itself takes. The first round brings code and data into the caches. */
+/*
+ * Prints the cost of one turn in hundredths, without the cost of the loop itself. The first round
+ * brings code and data into the caches.
+ */
 #define MEASURE(name, begin, end) do {							\
 	unsigned long cycles, instructions, turn, round;				\
 											\

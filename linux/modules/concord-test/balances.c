@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Accounts with a lock each. Money moves between two of them, whose locks nest; audits add up all of them, under all locks or as the
- * writer of a lock that transfers take as readers. The depth of nesting, the form of each section, where something irrevocable is done, and
- * the order of release are random.
+ * Accounts, each with its own lock. A transfer moves money between two accounts under nested locks. An
+ * audit adds up all accounts, either under all their locks or as the writer of a lock that transfers
+ * take as readers. Chosen at random: the depth of nesting, the form of each section, the place of an
+ * irrevocable action, and the order of release.
  */
 #include "test.h"
 
@@ -27,7 +28,7 @@ static void balances_prepare(void)
 	}
 }
 
-/* The accounts from `first` to before `end`, in order. A trylock that fails becomes a lock. */
+/* Locks the accounts from `first` up to, not including, `end` in order. Locks where a trylock fails. */
 static void lock_accounts(struct section *sections, u32 first, u32 end, u64 *random)
 {
 	for (; first < end; first++) {
@@ -58,7 +59,7 @@ static void transfer(struct worker *worker)
 	bool acts = choice == 0;
 
 	read_lock(&gate);
-	/* Handlers do not take these locks, so interrupts may be as they are. */
+	/* No handler takes these locks, so interrupts may be on or off. */
 	if (choice & 1)
 		local_irq_save(flags);
 	lock_accounts(sections, min(one, other), max(one, other) + 1, &worker->random);

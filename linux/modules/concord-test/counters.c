@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pairs of counters under every kind of lock and every form of section, by threads and by the handlers that interrupt them: spinlocks,
- * reader/writer locks and seqlocks.
+ * Threads, and the handlers that interrupt them, add to pairs of counters under every kind of lock
+ * (spinlocks, reader/writer locks, seqlocks) and in every form of section.
  */
 #include <linux/seqlock.h>
 
 #include "test.h"
 
 #define PAIRS 4
-/* What a worker counts itself: additions to each pair, and to those below. */
+/* Indices of a worker's own counts: its additions to each pair, and to the pairs below. */
 enum { DONE_PAIRS, DONE_HARD = PAIRS, DONE_SOFT, DONE_RWLOCK, DONE_SEQLOCK };
 
 static struct pair pairs[PAIRS];
@@ -42,7 +42,7 @@ static void add_to_pair(struct worker *worker)
 	worker->done[DONE_PAIRS + index]++;
 }
 
-/* Those of the handlers: with interrupts off, or soft ones. */
+/* Adds to the pairs that handlers use: with interrupts off, or with soft interrupts off. */
 static void add_to_handlers_pair(struct worker *worker)
 {
 	u32 choice = random_below(&worker->random, 8);
@@ -55,7 +55,7 @@ static void add_to_handlers_pair(struct worker *worker)
 		worker->done[DONE_HARD]++;
 	} else if (choice < 6) {
 		spin_lock_bh(&soft_pair.lock);
-		/* A hard handler takes the one inside as well; interrupts are on here. */
+		/* A hard handler takes the inner lock as well, and interrupts are on here. */
 		spin_lock_irq(&hard_pair.lock);
 		pair_add(&hard_pair, &worker->disorders, false);
 		pair_add(&soft_pair, &worker->disorders, choice == 4);
@@ -102,7 +102,7 @@ static void use_rwlock(struct worker *worker)
 			read_lock(&rwlock);
 		if (READ_ONCE(under_rwlock.one) != READ_ONCE(under_rwlock.two))
 			count_outside(&worker->disorders);
-		/* A reader that acts holds the lock, beside readers that are transactions. */
+		/* A reader that acts holds the lock, while other readers may be transactions. */
 		if (choice == 4)
 			act();
 		if (READ_ONCE(under_rwlock.one) != READ_ONCE(under_rwlock.two))

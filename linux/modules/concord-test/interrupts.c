@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers that interrupt the workers in their sections. On each processor one handler runs as a hard interrupt and one as a soft one. They
- * use locks themselves, those of the workers included, as a section or inside another, act, and dirty the stack.
+ * Timers that interrupt the workers in their sections. On each processor one handler runs as a hard
+ * interrupt and one as a soft interrupt. The handlers take locks themselves, also those of the workers
+ * and also nested; they perform irrevocable actions, and they overwrite part of the stack.
  */
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>
@@ -9,8 +10,8 @@
 #include "test.h"
 
 /*
- * Nanoseconds from one interrupt to the next. Some come at once; the others are the rarer, the more processors there are, as all handlers
- * meet in the same pairs.
+ * Nanoseconds from one interrupt to the next. Some interrupts come at once. The others become rarer as
+ * the number of processors grows, because all handlers use the same pairs.
  */
 #define DELAY_SHORT_MAX_NS 3000
 #define DELAY_WORKER_MAX_NS 10000
@@ -36,12 +37,15 @@ noinline void dirty_stack(unsigned int depth)
 		frame[byte] = 0x5a;
 	if (depth)
 		dirty_stack(depth - 1);
-	/* Not a tail call. */
+	/* Prevents a tail call. */
 	barrier();
 	(void)frame[0];
 }
 
-/* Of this processor's hard and soft handlers; a hard one may come into a soft one, hence no state in common but by number. */
+/*
+ * Starts the timer of a hard or soft handler again. A hard handler may interrupt the soft handler, so
+ * each passes random state of its own.
+ */
 static enum hrtimer_restart again(struct processor *processor, struct hrtimer *timer, u64 *random)
 {
 	u32 delay_max_ns = workers_count * DELAY_WORKER_MAX_NS;
@@ -96,7 +100,7 @@ bool interrupts_prepare(void)
 	return true;
 }
 
-/* On the worker's processor. */
+/* Runs on the worker's processor. */
 void interrupts_start(struct worker *worker)
 {
 	struct processor *processor = this_cpu_ptr(&processors);
@@ -130,7 +134,7 @@ u64 soft_interrupts_by_all(void)
 	return sum;
 }
 
-/* The soft handlers add to the hard pair as well. */
+/* Includes the soft handlers, which add to the hard pair as well. */
 u64 hard_interrupts_by_all(void)
 {
 	unsigned int number;

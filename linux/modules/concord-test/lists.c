@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Linked lists: a sorted one under one lock, one whose nodes have a lock each and are locked hand over hand (each is let go after the next
- * one is taken, so locks are released out of order), and a hash whose buckets have a lock each, two of which a move takes.
+ * Three linked structures: a sorted list under one lock; a sorted list whose nodes have their own locks
+ * and are locked hand over hand (a lock is released after the next one is taken, so locks are released
+ * out of order); and a hash table whose buckets have their own locks, of which a move takes two.
  */
 #include <linux/hash.h>
 #include <linux/list.h>
@@ -11,7 +12,7 @@
 #define KEYS 32
 #define BUCKETS_BITS 3
 #define BUCKETS (1 << BUCKETS_BITS)
-/* Done, by key: insertions less removals of either list. */
+/* Counts by key: insertions less removals in each list. */
 #define DONE_COUPLED KEYS
 
 struct node {
@@ -23,12 +24,12 @@ struct node {
 struct entry {
 	struct hlist_node link;
 	u64 key;
-	/* Where it is, under the lock of that bucket. */
+	/* The bucket that holds the entry; guarded by the lock of that bucket. */
 	u32 bucket;
 };
 
 static DEFINE_SPINLOCK(list_lock);
-/* The heads have the key 0, which is nobody's. */
+/* The heads have the key 0, which no node has. */
 static struct node list_head, coupled_head;
 static struct node list_nodes[KEYS], coupled_nodes[KEYS];
 
@@ -57,7 +58,7 @@ static void lists_prepare(void)
 	}
 }
 
-/* Inserts the node behind `before`, or removes it: what it is good for. 1, -1 or 0. */
+/* Inserts the node after `before`, or removes it. Returns the change in the number of nodes. */
 static int change(struct node *before, struct node *node, bool inserts)
 {
 	bool is_there = before->next && before->next->key == node->key;
@@ -87,7 +88,7 @@ static void use_list(struct worker *worker)
 	if (!section_begin(&section, &list_lock, form))
 		return;
 	while (before->next && before->next->key < key + 1) {
-		/* A list that is torn may be a circle. */
+		/* A corrupted list may be circular. */
 		if (before->next->key <= before->key) {
 			count_outside(&worker->disorders);
 			break;
@@ -123,7 +124,7 @@ static void use_coupled_list(struct worker *worker)
 		if (acts && next->key == key)
 			act();
 	}
-	/* Who removes the next one holds its lock too, so that nobody is in it. */
+	/* A removal holds the next node's lock too, so that no other worker is at that node. */
 	if (next && next->key == key + 1)
 		spin_lock(&next->lock);
 	changed = change(before, &coupled_nodes[key], inserts);
@@ -136,7 +137,7 @@ static void use_coupled_list(struct worker *worker)
 	worker->done[DONE_COUPLED + key] += changed;
 }
 
-/* Moves an entry to another bucket, if it is in the one where it is looked for. */
+/* Moves an entry to another bucket, if it is in the bucket that is searched. */
 static void use_hash(struct worker *worker)
 {
 	u32 key = random_below(&worker->random, KEYS);
@@ -164,7 +165,7 @@ static void use_hash(struct worker *worker)
 		entry->bucket = to;
 		break;
 	}
-	/* In the order in which they were taken. */
+	/* Releases the locks in the order in which they were taken. */
 	spin_unlock(&bucket_locks[min(from, to)]);
 	spin_unlock(&bucket_locks[max(from, to)]);
 }

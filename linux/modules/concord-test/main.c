@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hammers the kernel's spinlocks, as locks or as transactions, from one thread on every processor, and checks that nothing was lost.
+ * Uses the kernel's spinlocks, as locks or as transactions, from one thread on every processor, and
+ * checks that no update was lost.
  *
  *   insmod concord_test.ko test=counters iterations=1000 seed=1
  *
- * The test runs while the module is loaded; its result is one line on the console and whether the module loads. Tests: counters, lists,
- * balances, wakeups, stack.
+ * The test runs while the module loads. It prints one line on the console, and the module loads only if
+ * the test passed. Tests: counters, lists, balances, wakeups, stack.
  */
 #define pr_fmt(text) "concord_test: " text
 
@@ -70,7 +71,10 @@ u64 done_by_all(unsigned int index)
 	return sum;
 }
 
-/* The counter of restarts from which a section knows when to give up saturates; brings it close to that. */
+/*
+ * Brings the hardware's counter of restarts close to its maximum, where it saturates. Sections use the
+ * counter to decide when to stop retrying.
+ */
 static void age_counter(void)
 {
 	if (riscv_has_extension_unlikely(RISCV_ISA_EXT_XMETATM))
@@ -82,7 +86,7 @@ static int work(void *data)
 	struct worker *worker = data;
 	unsigned int iteration;
 
-	/* All begin together, so that they meet. */
+	/* All workers begin together, so that their sections overlap in time. */
 	atomic_inc(&ready);
 	while (atomic_read(&ready) < workers_count)
 		cond_resched();
@@ -98,7 +102,7 @@ static int work(void *data)
 		interrupts_stop(worker);
 	if (atomic_dec_and_test(&running))
 		complete(&finished);
-	/* Not gone before it is waited for, as the module's code may be gone then. */
+	/* Stays alive until kthread_stop(), because the module's code may be freed after that. */
 	for (;;) {
 		set_current_state(TASK_INTERRUPTIBLE);
 		if (kthread_should_stop())
@@ -178,7 +182,7 @@ static int __init concord_test_init(void)
 		return -ENOMEM;
 	chosen->prepare();
 
-	/* The workers start together, and no processor goes away meanwhile. */
+	/* The workers start together, and no processor goes offline during the test. */
 	cpus_read_lock();
 	error = start_workers();
 	if (!error) {

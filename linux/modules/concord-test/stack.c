@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The live-stack hazard (Xmetatm, section 17.1). A function begins a transaction and returns, so the stack is shorter than it was; a timer
- * interrupts the section, and its handler dirties the stack; then another processor makes the transaction restart, and it goes back into
- * the function whose frame must be as it was.
+ * The live-stack hazard (Xmetatm, section 17.1). A function begins a transaction and returns, so the
+ * stack is now shorter. A timer interrupts the section, and its handler overwrites the stack. Then
+ * another processor makes the transaction restart, which goes back into the function; its frame must
+ * be unchanged.
  *
- * Workers are pairs: one has the section, the other is in its way.
+ * Workers form pairs: one runs the section, its partner causes the conflict.
  */
 #include <linux/hrtimer.h>
 #include <linux/sched.h>
@@ -20,13 +21,13 @@ enum { DONE_SECTIONS, DONE_RESTARTS, DONE_INTERRUPTIONS };
 
 static struct stage {
 	spinlock_t lock;
-	/* In the section's read set, and written by the partner. */
+	/* In the section's read set; the partner writes it. */
 	u64 contended ____cacheline_aligned;
-	/* In nobody's sets. */
+	/* The members from here on are in no transaction's sets. */
 	struct hrtimer timer ____cacheline_aligned;
 	u64 entries;
 	u64 interruptions;
-	/* Of the partner, to write; and what it did. */
+	/* Requests for the partner to write `contended`, and the partner's answers. */
 	u64 requests;
 	u64 answers;
 } ____cacheline_aligned stages[WORKERS_MAX / 2];
@@ -51,7 +52,7 @@ static void stack_prepare(void)
 	}
 }
 
-/* Enters the section and returns in it. Its frame is gone when the timer comes, and back after a restart. */
+/* Begins the section and returns inside it. A restart goes back into this function's frame. */
 static noinline void enter(struct stage *stage, u64 *disorders)
 {
 	volatile u64 frame[FRAME_WORDS];
@@ -65,7 +66,7 @@ static noinline void enter(struct stage *stage, u64 *disorders)
 			count_outside(disorders);
 }
 
-/* For a while, as nobody may come to a section that is not interrupted any more. */
+/* Waits for a bounded time, because the interrupt or the partner's answer may never come. */
 static __always_inline void await(u64 *count, u64 wanted)
 {
 	unsigned int polls;
@@ -85,12 +86,12 @@ static void section(struct stage *stage, struct worker *worker)
 	if (load_outside(&stage->entries) == entries + 1) {
 		await(&stage->interruptions, interruptions + 1);
 		count_outside(&stage->requests);
-		/* Where this is a transaction, it ends here: it has lost. */
+		/* A transaction loses and restarts here. */
 		await(&stage->answers, requests + 1);
 	}
 	spin_unlock(&stage->lock);
 	hrtimer_cancel(&stage->timer);
-	/* It lost before it came to ask. */
+	/* The transaction lost before it sent its request. */
 	if (stage->requests == requests)
 		WRITE_ONCE(stage->requests, requests + 1);
 	while (READ_ONCE(stage->answers) != requests + 1)
@@ -114,7 +115,7 @@ static void stack_work(struct worker *worker)
 {
 	struct stage *stage = &stages[worker->number / 2];
 
-	/* Who is left over has no partner. */
+	/* With an odd number of workers the last one has no partner. */
 	if (worker->number == workers_count - 1 && worker->number % 2 == 0)
 		return;
 	if (worker->number % 2 == 0)

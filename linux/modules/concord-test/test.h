@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of this module share: workers, one a processor, sections, and how a failure is noted. */
+/* Shared by the tests of this module: workers (one per processor), sections, and counts of failures. */
 #ifndef CONCORD_TEST_H
 #define CONCORD_TEST_H
 
@@ -13,30 +13,33 @@
 
 #define WORKERS_MAX 64
 
-/* A worker is a thread that is bound to a processor. Only it writes here, and its processor's handlers where a comment says so. */
+/*
+ * A worker is a thread that is bound to a processor. Only that thread writes this structure, except for
+ * the members that its processor's handlers write.
+ */
 struct worker {
 	unsigned int number;
 	u64 random;
-	/* What it did, by an index of the test's own. Written outside sections. */
+	/* Counts of finished work; each test defines the indices. Written outside sections. */
 	u64 done[64];
-	/* Of the processor's handlers. */
+	/* Written by the processor's handlers. */
 	u64 hard_interrupts;
 	u64 soft_interrupts;
 	u64 interrupt_random;
-	/* Counted in transactions as well, where they stay. */
+	/* Violations seen. A count made in a transaction survives the transaction's restart. */
 	u64 disorders;
 } ____cacheline_aligned;
 
 struct test {
 	const char *name;
-	/* Where a processor's timers interrupt its worker. */
+	/* Timers interrupt the workers. */
 	bool has_interrupts;
-	/* How many workers have to be there. */
+	/* The smallest number of workers that the test needs. */
 	unsigned int workers_min;
 	void (*prepare)(void);
-	/* One of `iterations` pieces of work. */
+	/* Does one of `iterations` pieces of work. */
 	void (*work)(struct worker *worker);
-	/* After all have done theirs: whether everything is as it must be. May say what is not. */
+	/* Checks the final state after all workers have finished. May print the violations. */
 	bool (*is_right)(void);
 };
 
@@ -45,10 +48,10 @@ extern const struct test counters_test, lists_test, balances_test, wakeups_test,
 extern struct worker workers[WORKERS_MAX];
 extern unsigned int workers_count;
 extern unsigned int iterations;
-/* variant=broken-end: a section that commits before its body, as a broken cx_end would make it. */
+/* variant=broken-end: sections commit before their bodies, as if cx_end() were broken. */
 extern bool end_is_broken;
 
-/* The sum over all workers of what they did at an index. */
+/* The sum of one count over all workers. */
 u64 done_by_all(unsigned int index);
 
 /* Steele, Lea and Flood: "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014. */
@@ -67,9 +70,10 @@ static inline u32 random_below(u64 *state, u32 bound)
 }
 
 /*
- * Reads, or counts for good, in a transaction as well: outside of its sets. In one piece of assembler, because nothing may be put on the stack
- * between xpush and xpop; and without interrupts, whose handlers would find no transaction and use the stack below, which the
- * suspended one may go back to. A restart brings the interrupts back.
+ * Reads or counts outside the sets of the current transaction; a restart does not undo such a count.
+ * One piece of assembler, because nothing may be stored on the stack between xpush and xpop. Interrupts
+ * are off, because a handler would find no active transaction and use the stack below the stack
+ * pointer, to which the suspended transaction may return. A restart enables interrupts again.
  */
 #define OUTSIDE(instructions)				\
 	"	csrrci %1, sstatus, 2\n"		\
@@ -100,25 +104,25 @@ static __always_inline u64 load_outside(u64 *word)
 	return value;
 }
 
-/* Something that cannot be taken back and does nothing: asks the firmware for a fence on no hart. */
+/* An irrevocable action without effect: asks the firmware for a fence on no hart. */
 static inline void act(void)
 {
 	sbi_ecall(SBI_EXT_RFENCE, SBI_EXT_RFENCE_REMOTE_FENCE_I, 0, 0, 0, 0, 0, 0);
 }
 
-/* How a section is entered. */
+/* The ways to begin a section. */
 enum form { PLAIN, TRY, EXCLUSIVE, SLEEPLESS_FORMS, IRQSAVE = SLEEPLESS_FORMS, BH, FORMS };
 
-/* A section that has been entered. */
+/* A section that has begun. */
 struct section {
 	spinlock_t *lock;
 	enum form form;
 	unsigned long flags;
-	/* Torn: its transaction has been committed. */
+	/* variant=broken-end has committed the section's transaction already. */
 	bool has_ended;
 };
 
-/* False when a trylock did not get the lock. */
+/* Returns false if a trylock did not get the lock. */
 static __always_inline bool section_begin(struct section *section, spinlock_t *lock, enum form form)
 {
 	section->lock = lock;
@@ -170,7 +174,7 @@ static __always_inline void section_end(struct section *section)
 	}
 }
 
-/* Two words that a section changes one after the other, and that nobody ever sees differ. */
+/* Two words that a section changes one after the other. No observer may see them differ. */
 struct pair {
 	spinlock_t lock;
 	u64 one;
@@ -179,7 +183,7 @@ struct pair {
 
 void pair_init(struct pair *pair);
 
-/* Stays in a section for some more instructions, which touch nothing: others come meanwhile. */
+/* Prolongs a section by instructions without memory accesses, so that other workers arrive in it. */
 static __always_inline void linger(void)
 {
 	unsigned int turns;
@@ -188,7 +192,7 @@ static __always_inline void linger(void)
 		barrier();
 }
 
-/* In a section of the pair's lock. */
+/* Adds one to both words. Runs in a section of the pair's lock. */
 static __always_inline void pair_add(struct pair *pair, u64 *disorders, bool acts)
 {
 	u64 one = READ_ONCE(pair->one);
@@ -204,16 +208,16 @@ static __always_inline void pair_add(struct pair *pair, u64 *disorders, bool act
 
 bool pair_is_right(const struct pair *pair, const char *name, u64 expected);
 
-/* Pairs that handlers change as well: under which interrupts have to be off, and soft interrupts. */
+/* Pairs that handlers change as well: hard_pair needs interrupts off, soft_pair soft interrupts off. */
 extern struct pair hard_pair, soft_pair;
 bool interrupts_prepare(void);
 void interrupts_start(struct worker *worker);
 void interrupts_stop(struct worker *worker);
-/* How often the processors' handlers added to the pairs. */
+/* The number of times that handlers added to each pair. */
 u64 hard_interrupts_by_all(void);
 u64 soft_interrupts_by_all(void);
 
-/* Fills a good part of the stack. */
+/* Overwrites a good part of the stack below the caller's frame. */
 void dirty_stack(unsigned int depth);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wake-ups inside sections. Workers sit in a ring, and each hands tokens to the next: it puts one into the other's box and wakes it up, in
- * the section of the box, and the other sleeps until there is one. A wake-up that is lost leaves a worker asleep, and the test unfinished.
+ * Wake-ups inside sections. The workers form a ring in which each passes tokens to the next. In the
+ * section of the next worker's box it adds a token and wakes that worker, which sleeps until its box
+ * holds a token. A lost wake-up leaves a worker asleep, and the test does not finish.
  */
 #include <linux/sched.h>
 #include <linux/wait.h>
@@ -9,7 +10,7 @@
 #include "test.h"
 
 enum { DONE_SENT, DONE_TAKEN };
-/* How many tokens a box can hold: who is ahead by more sleeps as well. */
+/* The number of tokens that a box holds. A sender sleeps while the box is full. */
 #define ROOM 2
 
 static struct box {

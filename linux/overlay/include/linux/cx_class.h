@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Classes of locks, by the source file that takes them. So a conversion by subsystem, as of the paper's first kernel (table 4), is a
- * choice at boot and needs no change in a subsystem.
+ * Classes of locks, by the source file that takes them. They make the conversion by subsystem, which
+ * the paper's first kernel did by hand (table 4), a choice at boot that changes no subsystem.
  */
 #ifndef _LINUX_CX_CLASS_H
 #define _LINUX_CX_CLASS_H
 
-/* Those of the paper's table 4 first. */
+/* The classes of the paper's table 4 come first. */
 #define CX_CLASSES(each)						\
 	each(slab) each(dcache) each(address_space) each(page_allocator)\
 	each(zones) each(vmalloc) each(task_lists) each(timekeeping)	\
@@ -15,14 +15,14 @@
 #define CX_CLASS_NUMBER(class) CX_CLASS_##class,
 enum cx_class { CX_CLASSES(CX_CLASS_NUMBER) CX_CLASSES_COUNT };
 
-/* The conversion by subsystem takes the classes before this one. */
+/* cx=ss converts the classes before this one. */
 #define CX_CLASSES_OF_SUBSYSTEMS CX_CLASS_wait_queue
 
 #ifndef KBUILD_MODFILE
 #define KBUILD_MODFILE ""
 #endif
 
-/* Both fold into constants. */
+/* The compiler folds both into constants. */
 #define CX_FILE(name) (__builtin_strcmp(KBUILD_MODFILE, name) == 0)
 #define CX_UNDER(folder) (__builtin_strncmp(KBUILD_MODFILE, folder "/", sizeof(folder)) == 0)
 
@@ -45,7 +45,7 @@ enum cx_class { CX_CLASSES(CX_CLASS_NUMBER) CX_CLASSES_COUNT };
 	CX_UNDER("net") ? CX_CLASS_net :								\
 	CX_UNDER("block") || CX_UNDER("drivers") ? CX_CLASS_block : CX_CLASS_other)
 
-/* Raw locks that may be taken inside a transaction: those of the percpu counters, and those that a wake-up takes. */
+/* Raw locks that a transaction may take: the locks of percpu counters, and the locks of a wake-up. */
 #define CX_RAW_IS_COUNTER CX_FILE("lib/percpu_counter")
 #define CX_RAW_IS_WAKE CX_UNDER("kernel/sched")
 

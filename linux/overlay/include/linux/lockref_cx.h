@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A lockref's count lies in the word of its lock, so a compare-and-swap of both conflicts with every section of the lock, and outside a
- * transaction it always wins. Here the contention manager decides: where it refuses, the caller tries again, and in the end takes the lock.
- * That is what starved sections of dput in the paper (section 7.2).
+ * The count of a lockref shares a word with its lock, so a compare-and-swap of both conflicts with
+ * every section of the lock. Outside a transaction a plain compare-and-swap always wins such a
+ * conflict, which starved the sections of dput in the paper (section 7.2). Here the contention manager
+ * decides: if it refuses, the caller tries again and finally takes the lock.
  */
 #ifndef __LINUX_LOCKREF_CX_H
 #define __LINUX_LOCKREF_CX_H
@@ -23,7 +24,7 @@ static __always_inline bool lockref_try_cmpxchg(__u64 *word, __u64 *old, __u64 n
 	case XCAS_DIFFERED:
 		*old = READ_ONCE(*word);
 	}
-	/* Refused: to read the word would make the transaction lose that has written it. */
+	/* Refused. Reading the word now would make the transaction that has written it lose. */
 	return false;
 }
 

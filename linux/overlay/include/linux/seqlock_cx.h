@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Readers of seqlocks as transactions: nothing to compare at the end, and no turn for nothing.
+ * Readers of seqlocks as transactions. They compare no count at the end and never repeat a reading for
+ * that reason.
  *
- * A reader must come to its read_seqretry whatever it finds, or the transaction would stay open. d_lookup and others leave the loop when
- * they have found what they look for, so this is for files that were read with that in mind. Writers need no conversion: their lock
- * is a cxspinlock, and the count that they still change is there for readers that compare.
+ * A reader must reach its read_seqretry() whatever it reads, or the transaction would stay open.
+ * d_lookup() and others leave the loop as soon as they have found their entry, so only the files in
+ * the list below, which were checked for this, are converted. Writers need no conversion: their lock
+ * is a cxspinlock, and they still change the count for readers that compare it.
  */
 #ifndef __LINUX_SEQLOCK_CX_H
 #define __LINUX_SEQLOCK_CX_H
@@ -13,7 +15,7 @@
 
 #define CX_SEQLOCK_FILES (CX_FILE("kernel/time/timekeeping") || CX_FILE("net/core/neighbour"))
 
-/* What stands for the count; a count that was read without a transaction is even. */
+/* Stands for the count in a transaction. A count that was read without a transaction is even. */
 #define CX_SEQLOCK_TRANSACTION 1U
 
 DECLARE_STATIC_KEY_FALSE(cx_key_seqlock);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * spinlock_t and rwlock_t as cooperative transactional spinlocks, and the raw locks that are safe inside a transaction.
+ * spinlock_t and rwlock_t as cooperative transactional spinlocks, and the raw locks that are safe
+ * inside a transaction.
  *
- * Takes the place of the wrappers in <linux/spinlock.h>, as <linux/spinlock_rt.h> does for PREEMPT_RT.
+ * This header replaces the wrappers in <linux/spinlock.h>, as <linux/spinlock_rt.h> does for PREEMPT_RT.
  */
 #ifndef __LINUX_SPINLOCK_CX_H
 #define __LINUX_SPINLOCK_CX_H
@@ -24,7 +25,7 @@ do {							\
 	*(_lock) = __SPIN_LOCK_UNLOCKED(_lock);		\
 } while (0)
 
-/* For each class its own functions, so that a class that is not converted costs what a lock costs. */
+/* Each class has its own functions, so that a class that is not converted costs no more than a lock. */
 #define CX_DECLARE(class)							\
 	void cx_spin_lock_##class(spinlock_t *lock);				\
 	void cx_spin_lock_bh_##class(spinlock_t *lock);				\
@@ -42,7 +43,7 @@ void cx_spin_unlock_irqrestore(spinlock_t *lock, unsigned long flags);
 bool cx_spin_is_locked(spinlock_t *lock);
 bool cx_spin_is_held(spinlock_t *lock);
 
-/* One call remains of the chain. */
+/* The compiler reduces this chain to one call. */
 #define CX_CALL(class, form, lock) CX_CLASS == CX_CLASS_##class ? form##_##class(lock) :
 #define CX_CHOOSE(form, lock) CX_CALL(slab, form, lock) CX_CALL(dcache, form, lock)	\
 	CX_CALL(address_space, form, lock) CX_CALL(page_allocator, form, lock)			\
@@ -87,7 +88,7 @@ do {							\
 	flags = __cx_spin_lock_irqsave(lock);		\
 } while (0)
 
-/* The subclass says something to lockdep only. */
+/* Only lockdep uses the subclass. */
 #define spin_lock_nested(lock, subclass) spin_lock(((void)(subclass), (lock)))
 #define spin_lock_nest_lock(lock, nest_lock) spin_lock(((void)(nest_lock), (lock)))
 #define spin_lock_irqsave_nested(lock, flags, subclass) spin_lock_irqsave(((void)(subclass), (lock)), flags)
@@ -128,7 +129,7 @@ static __always_inline void spin_unlock_irqrestore(spinlock_t *lock, unsigned lo
 	cx_spin_unlock_irqrestore(lock, flags);
 }
 
-/* For locks of page-table entries that do not lie in a page's descriptor. */
+/* For locks of page-table entries that lie outside a page's descriptor. */
 void cx_spin_lock_page_table(spinlock_t *lock);
 #define spin_lock_page_table cx_spin_lock_page_table
 
@@ -159,7 +160,10 @@ CX_DECLARE(read)
 CX_DECLARE(write)
 #undef CX_DECLARE
 
-/* Raw locks of the classes that may be safe in a transaction; every other one asks for exclusivity there (<asm/spinlock.h>). */
+/*
+ * Raw locks of the classes that may be safe in a transaction. Every other raw lock restarts the
+ * transaction as an exclusive section (<asm/spinlock.h>).
+ */
 #define CX_DECLARE(class)							\
 	void cx_raw_spin_lock_##class(raw_spinlock_t *lock);			\
 	void cx_raw_spin_lock_irq_##class(raw_spinlock_t *lock);		\

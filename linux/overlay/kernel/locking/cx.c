@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cooperative transactional spinlocks: see <linux/cx.h> for what they are and where they depart from the paper.
+ * Cooperative transactional spinlocks. <linux/cx.h> describes them and lists the departures from the
+ * paper.
  *
- * The functions that begin a section return from inside the transaction, and the frame of whoever began it may be gone when it restarts.
- * The transaction's own stores there are rolled back; those of handlers never go there (arch/riscv/kernel/cx_entry.S).
+ * The functions that begin a section return while the transaction is open, so their stack frame may be
+ * gone when the transaction restarts into them. A restart undoes the transaction's own stores to that
+ * part of the stack, and handlers never store there (arch/riscv/kernel/cx_entry.S).
  */
 #include <linux/export.h>
 #include <linux/irqflags.h>
@@ -16,7 +18,7 @@
 DEFINE_STATIC_KEY_FALSE(cx_key);
 EXPORT_SYMBOL(cx_key);
 
-/* Of <linux/lockref_cx.h>. */
+/* Declared in <linux/lockref_cx.h>. */
 DEFINE_STATIC_KEY_FALSE(cx_key_lockref);
 
 #define CX_DEFINE(class) DEFINE_STATIC_KEY_FALSE(cx_key_##class);
@@ -30,7 +32,7 @@ CX_DEFINE(statistics)
 
 DEFINE_PER_CPU(struct cx_statistics, cx_statistics);
 
-/* The lock is taken: 0,0,1 -> queue up. */
+/* The lock is taken (tail, pending, locked = *,*,1): joins its queue. */
 noinline void cx_queued_lock_slow(arch_spinlock_t *lock, u32 value, unsigned long caller, int kind)
 {
 	concord_hint(CONCORD_HINT_LOCK_SPIN_BEGIN, lock);
@@ -44,15 +46,19 @@ noinline void cx_queued_lock_slow(arch_spinlock_t *lock, u32 value, unsigned lon
 EXPORT_SYMBOL(cx_queued_lock_slow);
 
 /*
- * A transaction has restarted. True to try again; false when its budget is used up, and then the transaction is ended.
+ * Decides how a restarted transaction goes on. Returns true if the section may try again. Returns
+ * false, with the transaction ended, if the budget for the cause is used up.
  *
- * Runs in the transaction, at depth 1: a nested xbegin returns 0.
+ * Runs inside the transaction at depth 1, because a nested xbegin returns 0.
  */
 noinline bool cx_retry(unsigned long status, unsigned long base)
 {
 	struct cx_statistics *statistics = this_cpu_ptr(&cx_statistics);
 	unsigned long cause = xmetatm_cause(status);
-	/* 16 bits, and saturating: at the end it says nothing more. Set to 0 it makes transactions that are suspended take their locks. */
+	/*
+	 * The counter has 16 bits and saturates; at its maximum it no longer tells how often this
+	 * section has restarted. Resetting it to 0 makes suspended transactions take their locks.
+	 */
 	unsigned long count = xmetatm_csr_read(CSR_XRESTARTS);
 
 	cx_count(&statistics->restarts[cause]);
@@ -68,8 +74,10 @@ noinline bool cx_retry(unsigned long status, unsigned long base)
 }
 
 /*
- * The lock is taken by somebody who is not a transaction. True when it has become free; the word is in the read set then, and not before.
- * When it took too long: false where the section is the outermost, and then the transaction is ended; a nested one restarts it.
+ * Waits inside a transaction for a lock that another processor holds as a lock. Returns true when the
+ * lock has become free; only then does the word join the read set. If the wait takes too long, an
+ * outermost section ends the transaction and returns false, and a nested section restarts the
+ * transaction.
  */
 noinline bool cx_wait(const volatile void *word, bool nested)
 {
@@ -89,8 +97,9 @@ noinline bool cx_wait(const volatile void *word, bool nested)
 }
 
 /*
- * Takes the lock, outside a transaction: 0,0,0 -> 0,0,1 where the contention manager says so, and queues up where it has refused too
- * often or somebody has it. Figure 2's cx_exclusive, but for the end.
+ * Takes the lock outside a transaction: 0,0,0 -> 0,0,1 if the contention manager allows it. Joins the
+ * queue if the manager has refused too often or another processor holds the lock. This is cx_exclusive
+ * of figure 2 except that it ends in the queue.
  */
 static noinline void cx_acquire(arch_spinlock_t *lock, unsigned long caller)
 {
@@ -114,8 +123,8 @@ static noinline void cx_acquire(arch_spinlock_t *lock, unsigned long caller)
 }
 
 /*
- * While step "sfence" is not taken: a lock that lies in a page's descriptor guards page-table entries, and is always exclusive.
- * Nobody takes one with interrupts disabled.
+ * Without the step "sfence" of cx.safe=, locks of page-table entries are always exclusive. A lock that
+ * lies in a page's descriptor is such a lock. No path takes one with interrupts disabled.
  */
 static __always_inline bool cx_is_page_table_lock(const void *lock, enum cx_class class)
 {
@@ -129,8 +138,8 @@ static __always_inline bool cx_is_page_table_lock(const void *lock, enum cx_clas
 }
 
 /*
- * Inside a transaction a lock of a class that is not converted is subscribed to like the others: the paper's table 2 has such a lock
- * written, which lets one transaction in at a time.
+ * A transaction subscribes also to locks of classes that are not converted. In table 2 of the paper it
+ * writes such a lock instead, which admits one transaction at a time.
  */
 static __always_inline bool cx_is_optimistic(struct static_key_false *key)
 {
@@ -138,7 +147,8 @@ static __always_inline bool cx_is_optimistic(struct static_key_false *key)
 }
 
 /*
- * The functions from here on come in pairs, of which the second does what is rare, and is called last: so the first needs no stack frame.
+ * The functions from here on come in pairs. The one named _slow handles the rare cases and is always
+ * the other's last call, so that the common path needs no stack frame.
  */
 static noinline void cx_lock_slow(arch_spinlock_t *lock, unsigned long status, unsigned long base, unsigned long caller)
 {
@@ -161,7 +171,7 @@ static __always_inline void cx_lock(spinlock_t *lock, struct static_key_false *k
 		cx_not_in_transaction();
 		cx_acquire(word, _RET_IP_);
 	} else {
-		/* A restart brings the register back, and does not bring back what the hardware counts. */
+		/* A restart restores this register, but not the hardware's counter of restarts. */
 		base = xmetatm_csr_read(CSR_XRESTARTS);
 		status = xbegin();
 		if (likely(!status) && likely(xtest_w(word, 0))) {
@@ -187,7 +197,10 @@ static noinline unsigned long cx_lock_irqsave_slow(arch_spinlock_t *lock, unsign
 	return flags;
 }
 
-/* A transaction waits with interrupts as they were, and disables them inside (figure 2); a restart enables them again. */
+/*
+ * A transaction waits with interrupts unchanged and disables them once it is inside (figure 2). A
+ * restart enables them again.
+ */
 static __always_inline unsigned long cx_lock_irqsave(spinlock_t *lock, struct static_key_false *key)
 {
 	arch_spinlock_t *word = &lock->rlock.raw_lock;
@@ -294,7 +307,10 @@ int __lockfunc cx_spin_trylock_bh_##class(spinlock_t *lock)				\
 EXPORT_SYMBOL(cx_spin_trylock_bh_##class);
 CX_CLASSES(CX_FORMS)
 
-/* Whichever way the section began: a lock that reads 0 was not taken, and nobody can have taken it since. */
+/*
+ * Ends a section, whichever way it began. If the lock reads 0, this section did not take it, and no
+ * other processor can have taken it since, so the section is a transaction.
+ */
 static __always_inline void cx_leave(arch_spinlock_t *lock)
 {
 	if (static_branch_unlikely(&cx_key) && likely(!atomic_read(&lock->val)))
@@ -345,14 +361,20 @@ bool cx_in_transaction(void)
 }
 EXPORT_SYMBOL(cx_in_transaction);
 
-/* Somebody holds the lock. A transaction in one of its sections does so without a trace, and nobody but itself can ask. */
+/*
+ * True if a processor holds the lock as a lock. A transaction in one of the lock's sections leaves no
+ * trace in the word.
+ */
 bool cx_spin_is_locked(spinlock_t *lock)
 {
 	return queued_spin_is_locked(&lock->rlock.raw_lock);
 }
 EXPORT_SYMBOL(cx_spin_is_locked);
 
-/* For assertions of holders. A transaction is not asked which locks it has subscribed to: no assertion that is wrong fails here. */
+/*
+ * For assertions that the caller holds the lock. In a transaction the answer is always true, because
+ * no record says which locks it has subscribed to; a wrong assertion goes unnoticed there.
+ */
 bool cx_spin_is_held(spinlock_t *lock)
 {
 	return queued_spin_is_locked(&lock->rlock.raw_lock) || cx_in_transaction();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of the cxspinlocks share. */
+/* Declarations shared by the source files of cxspinlocks. */
 #ifndef _KERNEL_LOCKING_CX_H
 #define _KERNEL_LOCKING_CX_H
 
@@ -7,10 +7,10 @@
 #include <linux/cx_class.h>
 #include <linux/percpu.h>
 
-/* The steps beyond the paper that can be taken one by one (cx.safe=), and what else is a choice. */
+/* Steps beyond the paper that cx.safe= chooses one by one. */
 DECLARE_STATIC_KEY_FALSE(cx_key_counter);
 DECLARE_STATIC_KEY_FALSE(cx_key_wake);
-/* Page-table locks are locks. */
+/* Set while page-table locks are always taken as locks, that is, without the step "sfence". */
 DECLARE_STATIC_KEY_FALSE(cx_key_page_table);
 DECLARE_STATIC_KEY_FALSE(cx_key_statistics);
 DECLARE_STATIC_KEY_FALSE(cx_key_seqlock);
@@ -23,30 +23,35 @@ CX_CLASSES(CX_DECLARE)
 
 #define CX_CAUSES (XMETATM_CAUSE_DEPTH + 1)
 
-/* Restarts of one transaction after which its outermost section takes the lock, by the cause of the last one. */
+/* Restarts of one transaction after which its outermost section takes the lock, by cause of the last. */
 extern unsigned int cx_budgets[CX_CAUSES];
-/* Turns in which a section waits for a taken lock: as the outermost one, and inside another. */
+/* Number of times a section tests a taken lock before it gives up: outermost and nested sections. */
 extern unsigned int cx_wait_turns;
 extern unsigned int cx_nested_wait_turns;
-/* Times that the contention manager may refuse a lock. */
+/* Number of times the contention manager may refuse a lock before its taker joins the queue. */
 extern unsigned int cx_refusals_max;
 
 struct cx_statistics {
-	/* Sections that ran as transactions, where cx.statistics= has them counted. */
+	/* Sections that ran as transactions; counted with cx.statistics=on only. */
 	unsigned long transactional;
-	/* By cause: restarts, and those after which the section took its lock. */
+	/* By cause: restarts, and restarts after which the section took its lock. */
 	unsigned long restarts[CX_CAUSES];
 	unsigned long exclusive[CX_CAUSES];
-	/* Restarts that a section asked for, by its reason. */
+	/* Restarts that a section asked for, by reason (CX_CODE_*). */
 	unsigned long asked[CX_CODES];
+	/* Requests for a lock that the contention manager refused. */
 	unsigned long refused;
 };
 DECLARE_PER_CPU(struct cx_statistics, cx_statistics);
 
 /*
- * Adds one to a word, in a transaction for good: the word is in nobody's sets, and is not rolled back. Nothing may be stored in a stack
- * frame between xpush and xpop, hence one piece of assembler. A trap there finds no transaction and uses the stack below: for callers
- * that have begun the transaction themselves, or are called by who has, and so are not above its checkpoint.
+ * Adds one to a word. Inside a transaction the addition is permanent: xpush keeps the word out of the
+ * transaction's sets, and a restart does not undo it.
+ *
+ * One piece of assembler, because between xpush and xpop nothing may be stored in a stack frame. A trap
+ * there finds no active transaction and uses the stack below the stack pointer. So the stack pointer
+ * must not be above that of the checkpoint: only functions that began the transaction themselves, or
+ * that such functions call, may use this.
  */
 static __always_inline void cx_count(unsigned long *word)
 {
@@ -63,7 +68,10 @@ static __always_inline void cx_count(unsigned long *word)
 bool cx_retry(unsigned long status, unsigned long base);
 bool cx_wait(const volatile void *word, bool nested);
 
-/* What cannot be done in a transaction follows: in one, starts it again as a section with its lock. */
+/*
+ * Precedes operations that a transaction cannot contain. Restarts the current transaction, if there is
+ * one, as a section that holds its lock.
+ */
 static __always_inline void cx_not_in_transaction(void)
 {
 	if (unlikely(xgettxid()))
@@ -76,8 +84,9 @@ static __always_inline bool cx_is_nested(void)
 }
 
 /*
- * Of a transaction that has restarted, or found the word taken: true when it has subscribed to the word after all; false when its section
- * has to take the lock, outside any transaction.
+ * For a transaction that has restarted or has found the lock taken. Returns true if it has now
+ * subscribed to the word. Returns false, with the transaction ended, if the section has to take the
+ * lock.
  */
 static __always_inline bool cx_try_again(const volatile void *word, unsigned long status, unsigned long base)
 {

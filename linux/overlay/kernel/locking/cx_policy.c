@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which locks are transactions, how often they try, and what came of it: boot parameters and /sys/kernel/debug/cx.
+ * The policy of cxspinlocks: boot parameters that choose the locks and bound the retries, and
+ * statistics in /sys/kernel/debug/cx.
  */
 #define pr_fmt(text) "cx: " text
 
@@ -43,8 +44,10 @@ module_param(statistics, charp, 0444);
 MODULE_PARM_DESC(statistics, "on: sections that ran as transactions are counted as well");
 
 /*
- * By cause. A conflict may end well the next time; what needs exclusion, room or another depth needs it again. Sections that ask for their
- * restart wait for somebody, and may do so a few times before they stand in somebody's way for good.
+ * Retries by cause. A retry after a conflict may succeed. A section that needs exclusion, more
+ * capacity or less depth would need it again, so those causes have a budget of 0. A section that asks
+ * for its own restart waits for another processor; it may do so a few times before it takes the lock
+ * and blocks others while it waits.
  */
 unsigned int cx_budgets[CX_CAUSES] __read_mostly = {
 	[XMETATM_CAUSE_CONFLICT] = 16,
@@ -79,7 +82,7 @@ static const struct cx_name steps[] __initconst = {
 
 static bool sfence_is_safe __initdata;
 
-/* What is wrong with the words on the command line. Told when there is a console. */
+/* The error found in the boot parameters. cx_debugfs_init() reports it, when there is a console. */
 static char complaint[160] __initdata;
 
 #define complain(...) snprintf(complaint, sizeof(complaint), __VA_ARGS__)
@@ -127,7 +130,10 @@ static bool __init is_one_of(const char *parameter, const char *value, const cha
 	return !strcmp(value, yes);
 }
 
-/* Before the other processors start, so that nobody holds a lock but us, and what we hold ends as the lock it is. */
+/*
+ * Runs before the other processors start, so that only this processor holds locks. The locks that it
+ * holds now read nonzero, and are released as locks.
+ */
 static int __init cx_init(void)
 {
 	int error;
@@ -224,7 +230,7 @@ static int __init cx_debugfs_init(void)
 {
 	struct dentry *folder;
 
-	/* An experiment with another kernel than the one that was asked for is worse than none. */
+	/* An experiment on a kernel in another mode than requested is worse than none. */
 	if (complaint[0])
 		panic("%s", complaint);
 	folder = debugfs_create_dir("cx", NULL);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Raw locks that are safe inside a transaction: percpu counters' and those that a wake-up takes, where the boot parameter cx.safe= says
- * so. Outside a transaction they are locks; inside one they are subscribed to. That takes no xbegin, so that the end of such a
- * section has nothing to do: it may be in any function, also in one that knows raw locks only and writes 0 to the word.
+ * Raw locks that are safe inside a transaction: the locks of percpu counters and the locks of a
+ * wake-up, as the boot parameter cx.safe= chooses. Outside a transaction they are taken as locks.
+ * Inside one the transaction subscribes to them, which needs no xbegin, so the end of such a section
+ * need not commit anything. Any function may therefore end it, also one that knows only raw locks and
+ * writes 0 to the word.
  */
 #include <linux/export.h>
 #include <linux/irqflags.h>
@@ -15,7 +17,7 @@ static noinline void cx_wait_for_raw(raw_spinlock_t *lock, unsigned long caller)
 	cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_RAW, lock, caller);
 }
 
-/* True in a transaction, which has subscribed to the lock then. */
+/* Returns true in a transaction, after it has subscribed to the lock. */
 static __always_inline bool cx_subscribe(raw_spinlock_t *lock, struct static_key_false *key)
 {
 	if (!static_branch_unlikely(key) || likely(!xgettxid()))

@@ -2,8 +2,9 @@
 /*
  * Reader/writer locks, and the readers of seqlocks, as transactions.
  *
- * A transaction of either side subscribes to a lock that nobody has as a lock: its counter reads 0. So the end of a section knows from the
- * counter which way it began, as a spinlock's does. A reader that meets readers with the lock becomes one of them.
+ * A transaction, reading or writing, subscribes to a lock that no processor holds as a lock: its
+ * counter reads 0. So the end of a section can tell from the counter which way the section began, as
+ * for a spinlock. A reader that finds other readers holding the lock takes it as a reader as well.
  */
 #include <linux/bottom_half.h>
 #include <linux/export.h>
@@ -42,7 +43,7 @@ static noinline void cx_rwlock_slow(rwlock_t *lock, unsigned long caller, int ki
 	}
 }
 
-/* As a lock, which others may have. */
+/* Takes the lock as a lock, and waits if it is taken. */
 static __always_inline void cx_rwlock_take(rwlock_t *lock, int kind)
 {
 	if (likely(kind == CONCORD_SECTION_READ ? queued_read_trylock(&lock->raw_lock) : queued_write_trylock(&lock->raw_lock)))
@@ -59,7 +60,7 @@ static noinline void cx_rwlock_enter_slow(rwlock_t *lock, unsigned long status, 
 		return;
 	}
 	if (!xtest_w(lock, 0)) {
-		/* No writer: go in beside the readers. */
+		/* Other readers hold the lock, and no writer: join them. */
 		if (kind == CONCORD_SECTION_READ && xtest_b(&lock->raw_lock.wlocked, 0)) {
 			xend();
 			cx_rwlock_slow(lock, caller, kind);
@@ -204,7 +205,10 @@ static noinline bool cx_seqlock_retry(const seqcount_t *count, unsigned long sta
 	return true;
 }
 
-/* A reader of a seqlock as a transaction; false when it has to read and compare, because somebody writes or the budget is used up. */
+/*
+ * Begins a reader of a seqlock as a transaction. Returns false if the reader has to compare counts
+ * instead, because a writer holds the lock or the retry budget is used up.
+ */
 bool cx_seqlock_enter(const seqcount_t *count)
 {
 	unsigned long base = xmetatm_csr_read(CSR_XRESTARTS);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What transactions in the kernel need of this architecture: stacks for the handlers that interrupt them, interrupts that wait for the
- * commit, and the conflict priority of the thread that runs.
+ * Architecture support for transactions in the kernel: stacks for the handlers that interrupt
+ * transactions, inter-processor interrupts that wait for the commit, and the conflict priority of the
+ * running thread.
  */
 #include <linux/bitops.h>
 #include <linux/cx.h>
@@ -14,10 +15,10 @@
 #include <asm/cpufeature.h>
 #include <asm/cx_entry.h>
 
-/* The end of the stack that the next trap in a transaction takes. */
+/* The end (highest address) of the stack that the next trap in a transaction takes. */
 DEFINE_PER_CPU(unsigned long, cx_stack_next);
 
-/* cx.entry=unsafe: handlers stay on the interrupted stack, to show what comes of it. */
+/* cx.entry=unsafe: handlers stay on the interrupted stack, which demonstrates the live-stack hazard. */
 bool cx_entry_is_unsafe __ro_after_init;
 
 int __init cx_arch_init(bool unsafe_entry)
@@ -40,7 +41,7 @@ int __init cx_arch_init(bool unsafe_entry)
 	return 0;
 }
 
-/* Upper bits: deadline 3, real time 2, fair 1, batch and idle 0. Lower six: the priority there. */
+/* Upper bits: deadline 3, real time 2, fair 1, batch and idle 0. Lower six: priority within the policy. */
 unsigned long cx_priority(const struct task_struct *task)
 {
 	switch (task->policy) {
@@ -65,14 +66,17 @@ bool cx_hold_interrupt(unsigned int cpu)
 	return true;
 }
 
-/* After a commit: sends what was held back. One that only asks for rescheduling may come as a function call, with nothing to call. */
+/*
+ * Sends the held-back interrupts after a commit. All of them go out as function-call interrupts: a
+ * request to reschedule arrives as one whose queue of functions is empty.
+ */
 void cx_release_interrupts(void)
 {
 	struct thread_info *thread = current_thread_info();
 	unsigned long held, flags;
 	unsigned int cpu;
 
-	/* An inner section of the transaction has ended. */
+	/* Only an inner section of the transaction has ended. */
 	if (xgettxid())
 		return;
 	local_irq_save(flags);

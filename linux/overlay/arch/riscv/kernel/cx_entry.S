@@ -2,14 +2,18 @@
 /*
  * Traps that suspended a transaction of the kernel.
  *
- * Their handlers run on stacks of the processor's own. On the interrupted stack they would do harm twice (Xmetatm, section 17.1): a frame
- * below the present stack pointer may lie on the frame of the function that began the transaction and returned, which a restart goes back
- * to; and it may lie on words that the transaction wrote, which makes the transaction lose, or is torn by its rollback. On a stack that the
- * transaction never saw neither can happen.
+ * The handlers of such traps run on separate stacks of the processor. On the interrupted stack a
+ * handler would do harm in two ways (Xmetatm, section 17.1). Its frame, below the current stack
+ * pointer, may overwrite the frame of the function that began the transaction and has returned; a
+ * restart goes back into that function. And its frame may overlap words that the transaction wrote:
+ * then the transaction loses, or its rollback corrupts the handler's frame. On a stack that the
+ * transaction has never touched neither can happen.
  *
- * A handler may run transactions of its own and be interrupted in one, so each trap takes the next stack down from cx_stack_next, and gives
- * it back when it returns. When the last one is taken, or there are none yet, the frame goes below the lower of the stack pointer and
- * the checkpoint's, which avoids the harm and not the loss. Nothing is switched to from here: sections do not sleep.
+ * A handler may run transactions itself and be interrupted in one, so each trap takes the next lower
+ * stack from cx_stack_next and gives it back on return. When all stacks are taken, or none is
+ * allocated yet, the frame goes below both the current stack pointer and the checkpoint's stack
+ * pointer. That protects the frames, but the transaction may lose. This code never switches to
+ * another thread: sections do not sleep.
  */
 #include <linux/linkage.h>
 #include <asm/asm.h>
@@ -20,11 +24,11 @@
 
 	.section .irqentry.text, "ax"
 
-/* Beside the registers, the frame keeps the value that cx_stack_next had, or 0 when no stack was taken. */
+/* After the registers, the frame keeps the previous value of cx_stack_next, or 0 if the trap took no stack. */
 #define CX_FRAME_NEXT PT_SIZE_ON_STACK
 #define CX_FRAME_SIZE (PT_SIZE_ON_STACK + 16)
 
-/* Here tp is the kernel's, sscratch holds sp, and sp is free. Interrupts are off. */
+/* On entry tp is the kernel's, sscratch holds sp, and sp is free. Interrupts are off. */
 SYM_CODE_START(cx_handle_exception)
 	REG_S a0, TASK_TI_A0(tp)
 	REG_S a1, TASK_TI_A1(tp)
@@ -35,7 +39,7 @@ SYM_CODE_START(cx_handle_exception)
 	add a1, a1, a0
 	REG_L a1, 0(a1)
 	la a0, cx_stack_next
-	add a0, a0, a1			/* this processor's */
+	add a0, a0, a1			/* the address of this processor's cx_stack_next */
 	REG_L a1, 0(a0)
 	slli sp, a1, 64 - CX_AREA_SHIFT
 	beqz sp, 1f
@@ -45,7 +49,7 @@ SYM_CODE_START(cx_handle_exception)
 	mv sp, a1
 	j 3f
 
-1:	/* None is left: below whatever is in use. */
+1:	/* No stack is left: the frame goes below both stack pointers. */
 	li a1, 0
 	csrr sp, CSR_SCRATCH
 	la a0, cx_entry_is_unsafe
@@ -66,7 +70,7 @@ SYM_CODE_START(cx_handle_exception)
 	REG_S x5, PT_T0(sp)
 	save_from_x6_to_x31
 
-	/* As handle_exception has it, which says why. */
+	/* The same as in handle_exception, which gives the reasons. */
 	li t0, SR_SUM | SR_FS_VS
 	csrr s0, CSR_SCRATCH
 	csrrc s1, CSR_STATUS, t0
@@ -79,7 +83,7 @@ SYM_CODE_START(cx_handle_exception)
 	REG_S s3, PT_BADADDR(sp)
 	REG_S s4, PT_CAUSE(sp)
 	csrw CSR_SCRATCH, x0
-	/* A trap from here on suspends another transaction or none. */
+	/* A trap from here on suspends a transaction of this handler, or none. */
 	csrw CSR_XTRAP, x0
 	load_global_pointer
 	mv a0, sp
@@ -96,7 +100,7 @@ SYM_CODE_START(cx_handle_exception)
 4:	la t1, do_irq
 5:	jalr t1
 
-	/* Interrupts are off. The sret resumes the transaction, or restarts it where it has lost. */
+	/* Interrupts are off. The sret resumes the transaction, or restarts it if it has lost. */
 	REG_L a1, CX_FRAME_NEXT(sp)
 	beqz a1, 6f
 	lw a0, TASK_TI_CPU(tp)
@@ -111,7 +115,7 @@ SYM_CODE_START(cx_handle_exception)
 	csrw CSR_XTRAP, a0
 
 	REG_L a0, PT_STATUS(sp)
-	/* Drops the reservation of an LR, as ret_from_exception does. */
+	/* Cancels a reservation made by LR, as ret_from_exception does. */
 	REG_L a2, PT_EPC(sp)
 	REG_SC x0, a2, PT_EPC(sp)
 	csrw CSR_STATUS, a0

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What cooperative transactional spinlocks (<linux/cx.h>) need of the processor, and the lock that they fall back on.
+ * The processor-specific part of cooperative transactional spinlocks (<linux/cx.h>): the hints that
+ * mark critical sections, and the queued spinlock that serves as the fallback lock.
  */
 #ifndef _ASM_RISCV_CX_H
 #define _ASM_RISCV_CX_H
@@ -8,8 +9,9 @@
 #include <asm/cx_spinning.h>
 
 /*
- * The sections' hints cost nothing and stand in every mode. They name the caller of the lock function by ra: cx_hint is for paths on
- * which nothing has been called, so that ra is still what it was; the others bring the caller back.
+ * The hints cost no time and are present in every mode. The simulator takes the section's call site
+ * from ra. cx_hint() is for paths that have called no function, so that ra still holds the return
+ * address of the lock function; on other paths cx_hint_for() puts the caller's address back into ra.
  */
 #define cx_hint(code, lock) asm volatile("slti x0, %0, %1" : : "r" (lock), "i" (code))
 #define cx_hint_for(code, lock, caller) do {						\
@@ -17,14 +19,14 @@
 	asm volatile("slti x0, %0, %1" : : "r" (lock), "i" (code), "r" (cx_caller_));	\
 } while (0)
 
-/* In a transaction, starts it again as a section with its lock. */
+/* Restarts the current transaction, if there is one, as a section that holds its lock. */
 static __always_inline void cx_require_exclusive(void)
 {
 	if (static_branch_unlikely(&cx_key) && unlikely(xgettxid()))
 		xrestart(xmetatm_status(XMETATM_CAUSE_NEED_EXCLUSIVE, CX_CODE_RAW));
 }
 
-/* 0 -> taken by others; not inlined, so that the lock functions need no stack frame. */
+/* Queues for a taken lock. Not inlined, so that the lock functions need no stack frame. */
 void cx_queued_lock_slow(arch_spinlock_t *lock, u32 value, unsigned long caller, int kind);
 
 /* 0,0,0 -> 0,0,1 (tail, pending, locked: see kernel/locking/qspinlock.c) */

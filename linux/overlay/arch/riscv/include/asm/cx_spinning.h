@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What every loop does that waits for another processor (cpu_relax).
+ * cpu_relax() in a transaction: every loop that waits for another processor comes here.
  *
- * In a transaction such a loop must end: what it waits for may need a word that the transaction holds, or an interrupt that it holds
- * back. It restarts instead, and after a few restarts its section takes the lock.
+ * Inside a transaction such a loop must end, because the other processor may need a word in the
+ * transaction's sets or an interrupt that the transaction holds back. The transaction restarts
+ * instead, and after a few restarts its section takes the lock.
  */
 #ifndef _ASM_RISCV_CX_SPINNING_H
 #define _ASM_RISCV_CX_SPINNING_H
@@ -12,21 +13,22 @@
 #include <asm/concord.h>
 #include <asm/xmetatm.h>
 
-/* Set once at boot, and never cleared: a section somewhere may be a transaction. */
+/* Set once at boot and never cleared: sections may run as transactions. */
 DECLARE_STATIC_KEY_FALSE(cx_key);
 
-/* User codes of xrestart: why a section asked for its restart. */
+/* User codes of xrestart: the reason for which a section asked for its restart. */
 #define CX_CODE_NONE 0
-#define CX_CODE_SPINNING 1 /* it was about to wait for another processor */
+#define CX_CODE_SPINNING 1 /* the section was about to wait for another processor */
 #define CX_CODE_WAITED 2 /* a nested lock stayed taken for too long */
-#define CX_CODE_RAW 3 /* it met a raw lock that is not safe in a transaction */
-#define CX_CODE_EXCLUSIVE 4 /* it met a section that is always exclusive */
+#define CX_CODE_RAW 3 /* the section took a raw lock that is not safe in a transaction */
+#define CX_CODE_EXCLUSIVE 4 /* the section contains one that is always exclusive */
 #define CX_CODES 5
 
 /*
- * A writer's steps of a sequence count. In a transaction the count need not be odd meanwhile, for nobody sees what is half done; and it
- * had better not be written until the end, because every reader that looks at a word that a transaction wrote makes it lose.
- * A writer that began as a lock leaves the count odd, and its end says so.
+ * How a writer advances a sequence count. In a transaction the count need not be odd during the
+ * update, because no other processor sees a half-finished update. The transaction writes the count
+ * only at the end: every reader of a word that a transaction has written makes the transaction lose.
+ * A writer that began with the lock has made the count odd, and its end recognizes that.
  */
 DECLARE_STATIC_KEY_FALSE(cx_key_seqcount);
 #define seqcount_is_late() (static_branch_unlikely(&cx_key_seqcount) && xgettxid())

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The conflict priority of the thread that a processor switches to (the paper's section 6.1). */
+/* Sets the conflict priority of the thread that a processor switches to (section 6.1 of the paper). */
 #ifndef _ASM_RISCV_CX_SWITCH_H
 #define _ASM_RISCV_CX_SWITCH_H
 

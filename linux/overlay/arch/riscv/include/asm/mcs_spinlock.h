@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* kernel/locking/qspinlock.c asks for this name. */
+/* kernel/locking/qspinlock.c includes a header of this name. */
 #ifndef _ASM_RISCV_MCS_SPINLOCK_H
 #define _ASM_RISCV_MCS_SPINLOCK_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What raw_spinlock_t, and spinlock_t as a lock, are made of: the queued spinlock, which in a transaction asks for exclusivity.
+ * The queued spinlock that raw_spinlock_t uses, and spinlock_t where its section takes the lock. In a
+ * transaction it restarts the transaction as an exclusive section.
  */
 #ifndef _ASM_RISCV_SPINLOCK_H
 #define _ASM_RISCV_SPINLOCK_H
