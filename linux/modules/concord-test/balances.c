@@ -117,7 +117,7 @@ static bool balances_are_right(void)
 	for (index = 0; index < ACCOUNTS; index++)
 		sum += accounts[index].balance;
 	if (sum != ACCOUNTS * OPENING_BALANCE)
-		pr_err("the accounts have %llu instead of %u\n", sum, ACCOUNTS * OPENING_BALANCE);
+		pr_err("the accounts hold %llu instead of %u\n", sum, ACCOUNTS * OPENING_BALANCE);
 	return sum == ACCOUNTS * OPENING_BALANCE &&
 	       done_by_all(DONE_TRANSFERS) + done_by_all(DONE_AUDITS) == (u64)iterations * workers_count;
 }

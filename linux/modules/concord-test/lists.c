@@ -194,7 +194,7 @@ static bool list_is_right(const struct node *head, unsigned int first_index, con
 			node = node->next;
 	}
 	if (node)
-		pr_err("%s: it is out of order\n", name);
+		pr_err("%s: the list is out of order\n", name);
 	return !node;
 }
 

@@ -28,11 +28,11 @@ MODULE_PARM_DESC(iterations, "pieces of work for each processor");
 
 static unsigned long seed = 1;
 module_param(seed, ulong, 0444);
-MODULE_PARM_DESC(seed, "of what is done when");
+MODULE_PARM_DESC(seed, "seed of the random choices");
 
 static char *variant = "right";
 module_param(variant, charp, 0444);
-MODULE_PARM_DESC(variant, "right, or broken-end: sections that commit before their bodies, which the tests must find");
+MODULE_PARM_DESC(variant, "right, or broken-end: sections commit before their bodies, which the tests must detect");
 
 bool end_is_broken;
 struct worker workers[WORKERS_MAX];
@@ -154,7 +154,7 @@ static bool run_is_right(void)
 
 	for (number = 0; number < workers_count; number++) {
 		if (workers[number].disorders) {
-			pr_err("worker %u saw %llu sections of others half done\n", number, workers[number].disorders);
+			pr_err("worker %u saw %llu sections half finished\n", number, workers[number].disorders);
 			is_right = false;
 		}
 	}
@@ -171,11 +171,11 @@ static int __init concord_test_init(void)
 			chosen = tests[index];
 	end_is_broken = !strcmp(variant, "broken-end");
 	if (!chosen || (strcmp(variant, "right") && !end_is_broken)) {
-		pr_err("there is no test=%s or no variant=%s\n", test, variant);
+		pr_err("unknown test=%s or variant=%s\n", test, variant);
 		return -EINVAL;
 	}
 	if (num_online_cpus() < chosen->workers_min) {
-		pr_err("%s: %u processors are needed\n", test, chosen->workers_min);
+		pr_err("%s: needs at least %u processors\n", test, chosen->workers_min);
 		return -EINVAL;
 	}
 	if (chosen->has_interrupts && !interrupts_prepare())

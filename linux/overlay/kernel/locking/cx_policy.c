@@ -33,15 +33,15 @@ MODULE_PARM_DESC(entry, "unsafe: handlers stay on the interrupted stack, which b
 
 static char *lockref = "arbitrated";
 module_param(lockref, charp, 0444);
-MODULE_PARM_DESC(lockref, "arbitrated: the contention manager may refuse a change of a count; cmpxchg: it always wins");
+MODULE_PARM_DESC(lockref, "arbitrated: the contention manager may refuse a change of a count; cmpxchg: a change always wins");
 
 static char *seqcount = "late";
 module_param(seqcount, charp, 0444);
-MODULE_PARM_DESC(seqcount, "late: a transaction changes a sequence count at its writer's end only; twice: as a lock does");
+MODULE_PARM_DESC(seqcount, "late: a transaction changes a sequence count once, at the writer's end; twice: at begin and end");
 
 static char *statistics = "off";
 module_param(statistics, charp, 0444);
-MODULE_PARM_DESC(statistics, "on: sections that ran as transactions are counted as well");
+MODULE_PARM_DESC(statistics, "on: also count the sections that ran as transactions");
 
 /*
  * Retries by cause. A retry after a conflict may succeed. A section that needs exclusion, more
@@ -146,7 +146,7 @@ static int __init cx_init(void)
 		return 0;
 	}
 	if (error)
-		panic("cx: no memory for the stacks of handlers");
+		panic("cx: no memory for the trap stacks");
 
 	if (!strcmp(safe, "all"))
 		enable_all(steps, ARRAY_SIZE(steps));
