@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * concord-hint: speaks to the simulated machine from a shell script.
+ * concord-hint: sends a hint to the simulated machine from a shell script.
  *
- * Each subcommand executes one instruction of the architecture's HINT space, which any other RISC-V processor ignores. The
- * program is freestanding and static: it starts in a few hundred instructions, so that the hint's place in time is the script's.
+ * Each subcommand executes one instruction of the architecture's HINT space, which any other RISC-V
+ * processor ignores. The program is freestanding and static, so that it starts in a few hundred
+ * instructions and the hint takes effect close to its place in the script.
  */
 #include "concord.h"
 
@@ -40,7 +41,7 @@ static int usage(void)
 	return 2;
 }
 
-/* Decimal digits only, at most `maximum`; returns 0 when `text` is not such a number. */
+/* Reads a decimal number of at most `maximum`. Returns 0 if `text` is not such a number. */
 static int parse(const char *text, unsigned long maximum, unsigned long *number)
 {
 	unsigned long value = 0;
@@ -81,7 +82,7 @@ static int run(long count, char **words)
 	return 0;
 }
 
-/* The kernel leaves argc at the stack pointer and argv behind it. */
+/* The kernel puts argc at the stack pointer and argv after it. */
 __attribute__((used)) void start(long *stack)
 {
 	system_call(SYS_exit_group, run(stack[0], (char **)(stack + 1)), 0, 0);

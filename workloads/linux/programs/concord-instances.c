@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * concord-instances: runs a command in many processes that start together, in the machine's region of interest (instances.h).
+ * concord-instances: runs a command in many processes that start together, in the machine's region of
+ * interest (instances.h).
  *
  *	concord-instances [-d DIRECTORY] [-o DIRECTORY] COUNT COMMAND [ARGUMENT...]
  *
- * Every "%i" in an argument or a directory becomes the process's number, from 0. -d is where the command runs; -o takes its standard
- * output, in a file named by the number. Fails when any of them fails.
+ * The process's number, from 0, replaces every "%i" in an argument or a directory. The command runs in
+ * the directory of -d. With -o its standard output goes into a file of that directory, named by the
+ * number. concord-instances fails if any process fails.
  */
 #define _GNU_SOURCE
 #include "instances.h"
@@ -28,7 +30,7 @@ static __attribute__((noreturn)) void usage(void)
 	exit(2);
 }
 
-/* `text` with every "%i" replaced, in memory of its own. */
+/* Returns `text` with every "%i" replaced, in newly allocated memory. */
 static char *numbered(const char *text, unsigned number)
 {
 	char *result = NULL;
@@ -85,7 +87,7 @@ int main(int count, char **words)
 	unsigned instances;
 	int option;
 
-	/* The first word that is no option ends ours: the rest is the command's. */
+	/* Options end at the first other word; the options after it belong to the command. */
 	while ((option = getopt(count, words, "+d:o:")) != -1) {
 		if (option == 'd')
 			command.directory = optarg;

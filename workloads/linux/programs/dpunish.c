@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * dpunish: stresses the directory entry cache by renames across directories, in parallel (after the microbenchmark of that name in
- * "TxLinux", SOSP 2007, Table 5, whose source is not public).
+ * dpunish: stresses the directory entry cache by parallel renames across directories. It follows the
+ * microbenchmark of that name in "TxLinux", SOSP 2007, Table 5, whose source is not public.
  *
  *	dpunish INSTANCES DIRECTORIES FILES RENAMES FILE-SYSTEM...
  *
- * In each of the file systems (absolute paths of empty directories) there are DIRECTORIES directories. INSTANCES processes, dealt out to the
- * file systems in turn, have FILES files each in all the directories of theirs. RENAMES times a process moves one of its files to
- * another directory under the same name, finds it there, and no longer where it was. In between it looks for a file of a neighbour,
- * which may or may not be in that place. Linux lets one rename across directories of a file system go on at a time, so that several
- * file systems are what makes them parallel; the directory entry cache, its hash and its rename lock are one for all.
+ * Each file system (given as the absolute path of an empty directory) gets DIRECTORIES directories. The
+ * INSTANCES processes are assigned to the file systems in turn. Each process spreads FILES files over
+ * the directories of its file system. Then, RENAMES times, it moves one of its files to another
+ * directory under the same name and checks that the file is there and no longer at its old place.
+ * After each rename it also looks up a file of a neighbour, which may or may not exist at that place.
  *
- * At the end every file must be in exactly one directory and be the file that it was.
+ * Linux admits one rename across directories at a time in each file system, so the renames are
+ * parallel only because there are several file systems. All of them share the directory entry cache,
+ * its hash and its rename lock.
+ *
+ * At the end every file must be in exactly one directory and have its original inode number.
  */
 #define _GNU_SOURCE
 #include "instances.h"
@@ -26,15 +30,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The longest path below a file system: a directory's number, a slash, an instance's, a dot and a file's. */
+/* Enough for the longest path below a file system: "DIRECTORY/INSTANCE.FILE", all three numbers. */
 #define PATH_BYTES 48
 
 struct plan {
 	unsigned instances, directories, files, renames;
 	unsigned file_systems_count;
 	char **file_systems;
-	/* Inode number by instance and file, and at the end how often the file was found; shared by all processes. */
+	/* Inode number by instance and file. Shared by all processes. */
 	ino_t *inodes;
+	/* How often the last check found each file. */
 	unsigned *found;
 };
 
@@ -79,7 +84,7 @@ static int look_for_neighbour(const struct plan *plan, unsigned number, uint64_t
 static int rename_files(unsigned number, void *context)
 {
 	const struct plan *plan = context;
-	/* Any odd multiple of a large constant will do: it must not be 0, nor near another's. */
+	/* An odd multiple of a large constant: not 0, and far from the states of other instances. */
 	uint64_t random = (2 * (uint64_t)number + 1) * 0x9e3779b97f4a7c15;
 	unsigned *places = calloc(plan->files, sizeof *places);
 
@@ -135,7 +140,7 @@ static void make_files(struct plan *plan)
 	}
 }
 
-/* Notes what one directory holds; the number of names that nobody made, or that are another file. */
+/* Counts the files of one directory in plan->found. Returns the number of unexpected names and wrong inodes. */
 static unsigned count_directory(struct plan *plan, unsigned system, const char *directory)
 {
 	DIR *entries = opendir(directory);
@@ -162,7 +167,7 @@ static unsigned count_directory(struct plan *plan, unsigned system, const char *
 	return wrong;
 }
 
-/* The number of files that are not in exactly one place. */
+/* Returns the number of files that are not in exactly one directory, and of unexpected names. */
 static unsigned count_files(struct plan *plan)
 {
 	char path[PATH_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Processes that start together, with the machine's region of interest around their work: see instances.h. */
+/* Runs processes that start together, inside the machine's region of interest: see instances.h. */
 #define _GNU_SOURCE
 #include "instances.h"
 #include "concord.h"
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The columns of /proc/stat (proc(5)) that are printed, in its order. */
+/* The columns of /proc/stat that are printed, in the order of proc(5). */
 enum { USER, NICE, SYSTEM, IDLE, IO_WAIT, IRQ, SOFT_IRQ, COLUMNS };
 
 struct processor_time {
@@ -88,7 +88,7 @@ static void end_region(void)
 		concord_hint(CONCORD_HINT_GEAR_FUNCTIONAL, 0);
 }
 
-/* Starts one process, which says that it is ready and then waits until every holder of `go`'s other end has closed it. */
+/* Starts one process. It reports that it is ready, then waits until no process holds the other end of `go`. */
 static pid_t start(unsigned number, int ready[2], int go[2], int (*work)(unsigned, void *), void *context)
 {
 	pid_t process = fork();
@@ -98,14 +98,14 @@ static pid_t start(unsigned number, int ready[2], int go[2], int (*work)(unsigne
 		return process;
 	close(ready[0]);
 	close(go[1]);
-	/* Closed at once: when a process dies before the barrier, the reader sees the end of the pipe and does not wait for ever. */
+	/* Closed at once, so that the reader sees the end of the pipe if a process dies before the barrier. */
 	if (write(ready[1], &byte, 1) != 1 || close(ready[1]) || read(go[0], &byte, 1) != 0)
 		die("instance %u at the barrier", number);
 	close(go[0]);
 	exit(work(number, context));
 }
 
-/* Waits for `count` processes; the number of those that failed. Their states stay in `states`, as nothing is printed in the region. */
+/* Waits for `count` processes and keeps their states: the region of interest prints nothing. */
 static void wait_for_all(unsigned count, const pid_t *processes, int *states)
 {
 	for (unsigned ended = 0; ended < count;) {

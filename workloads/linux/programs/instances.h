@@ -2,24 +2,28 @@
 #ifndef CONCORD_INSTANCES_H
 #define CONCORD_INSTANCES_H
 
-/* More than this many processes at once are refused. */
+/* The largest accepted number of processes. */
 #define INSTANCES_MAX 4096
 
 /*
- * Runs work(number, context) in `count` processes, number 0 to count - 1, and waits for them all. They are started first and held at
- * a barrier; the machine's region of interest lasts from the barrier's opening to the end of the last process, and runs in the gear
- * that the environment variable CONCORD_GEAR names ("timed" or "functional"; without it the gear stays). After the region a line
- * on standard output says how the time of all processors was spent, as the kernel counts it.
+ * Runs work(number, context) in `count` processes, with numbers from 0 to count - 1, and waits for all of
+ * them. All processes start first and wait at a barrier. The machine's region of interest lasts from
+ * the opening of the barrier to the end of the last process. The environment variable CONCORD_GEAR
+ * chooses its gear ("timed" or "functional"); without the variable the gear does not change. After the
+ * region one line on standard output says how all processors spent their time, as the kernel counts it.
  *
- * Returns the number of processes that did not end with status 0; each is named on standard error. What cannot be done at all
- * (no memory, no process) ends the program with status 1.
+ * Returns the number of processes that did not end with status 0, and names each on standard error.
+ * Ends the program with status 1 if memory or processes are lacking.
  */
 unsigned instances_run(unsigned count, int (*work)(unsigned number, void *context), void *context);
 
 /* Prints a message and the reason in errno, and ends the program with status 1. */
 __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
 
-/* The whole number that `text` is, from `minimum` to `maximum`; anything else ends the program with status 2 and names `what`. */
+/*
+ * Reads `text` as a whole number from `minimum` to `maximum`. Any other text ends the program with status
+ * 2 and a message that names the value as `what`.
+ */
 unsigned long number_of(const char *what, const char *text, unsigned long minimum, unsigned long maximum);
 
 #endif
