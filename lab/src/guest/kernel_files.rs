@@ -38,6 +38,7 @@ const OVERLAY: &[Text] = texts! { "overlay":
     "kernel/locking/cx_policy.c",
     "kernel/locking/cx_raw.c",
     "kernel/locking/cx_rwlock.c",
+    "kernel/sched/cx_priority.c",
 };
 
 /// In the order in which they apply.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Architecture support for transactions in the kernel: stacks for the handlers that interrupt
- * transactions, inter-processor interrupts that wait for the commit, and the conflict priority of the
- * running thread.
+ * transactions, and inter-processor interrupts that wait for the commit.
  */
 #include <linux/bitops.h>
 #include <linux/cx.h>
@@ -10,7 +9,6 @@
 #include <linux/gfp.h>
 #include <linux/init.h>
 #include <linux/percpu.h>
-#include <linux/sched.h>
 #include <linux/smp.h>
 #include <asm/cpufeature.h>
 #include <asm/cx_entry.h>
@@ -39,23 +37,6 @@ int __init cx_arch_init(bool unsafe_entry)
 		per_cpu(cx_stack_next, cpu) = area + CX_STACKS * CX_STACK_SIZE;
 	}
 	return 0;
-}
-
-/* Upper bits: deadline 3, real time 2, fair 1, batch and idle 0. Lower six: priority within the policy. */
-unsigned long cx_priority(const struct task_struct *task)
-{
-	switch (task->policy) {
-	case SCHED_DEADLINE:
-		return 3 << 6 | 63;
-	case SCHED_FIFO:
-	case SCHED_RR:
-		return 2 << 6 | task->rt_priority * 63 / MAX_RT_PRIO;
-	case SCHED_NORMAL:
-		/* nice 19 to -20 */
-		return 1 << 6 | (MAX_PRIO - 1 - task->static_prio);
-	default:
-		return MAX_PRIO - 1 - task->static_prio;
-	}
 }
 
 bool cx_hold_interrupt(unsigned int cpu)
