@@ -11,11 +11,14 @@ use std::path::{Path, PathBuf};
 
 const SOURCE_PACKAGE: &str = "linux-source-6.12";
 const SOURCE_ARCHIVE: &str = "/usr/src/linux-source-6.12.tar.xz";
+/// The folder that debug information names instead of the work folder, whose name is another one each time; build IDs depend on it, and
+/// the Image holds two. gdb finds the sources where the package's archive is unpacked beside it.
+const DEBUG_FOLDER: &str = "/usr/src/linux-source-6.12";
 pub(super) const CROSS_COMPILE: &str = "riscv64-linux-gnu-";
 const FRAGMENT: &str = include_str!("../../../linux/config/concord.config");
 
 /// Raised when the commands below change in a way that changes the kernel.
-const RECIPE_VERSION: &str = "2";
+const RECIPE_VERSION: &str = "3";
 
 pub(super) struct Kernel;
 
@@ -106,7 +109,7 @@ impl Build {
     /// Unpacks, converts and configures the source below `work`.
     pub fn prepare(kitchen: &Kitchen, work: &Path) -> Result<Build, Error> {
         let compiled = kitchen.cache.folder("compiled")?;
-        let build = Build { source: work.join("source"), objects: work.join("build"), compiled };
+        let build = Build { source: work.join(SOURCE_PACKAGE), objects: work.join("build"), compiled };
         for folder in [&build.source, &build.objects] {
             fs::create_dir(folder).map_err(Error::file("create", folder))?;
         }
@@ -146,6 +149,10 @@ impl Build {
             &format!("CC=ccache {CROSS_COMPILE}gcc"),
         ]);
         // The work folder has another name each time.
+        let [debug_source, debug_objects] =
+            [&self.source, &self.objects].map(|folder| format!("-fdebug-prefix-map={}={DEBUG_FOLDER}", folder.display()));
+        let debug_folders = format!("{debug_source} {debug_objects}");
+        command.env("KCFLAGS", &debug_folders).env("KAFLAGS", &debug_folders);
         command
             .env("CCACHE_DIR", &self.compiled)
             .env("CCACHE_MAXSIZE", "2G")
