@@ -21,7 +21,7 @@ const BASE: &str = include_str!("../../../workloads/linux/rootfs.toml");
 const BENCHMARKS: &str = include_str!("../../../workloads/linux/benchmarks.toml");
 
 /// Raised when the code below changes in a way that changes the guest.
-const RECIPE_VERSION: &str = "2";
+const RECIPE_VERSION: &str = "3";
 
 /// The folder of shared libraries, where libraries that nothing needs are removed.
 const LIBRARIES: &str = "usr/lib/riscv64-linux-gnu";
@@ -36,6 +36,8 @@ struct Description {
     keep: BTreeSet<String>,
     keep_libraries: BTreeSet<String>,
     links: Vec<(String, String)>,
+    /// Empty folders.
+    folders: Vec<String>,
     sources: Vec<SourceTree>,
     free_mebibytes: u64,
 }
@@ -139,6 +141,10 @@ impl Recipe for Rootfs {
             let link = root.join(path);
             symlink(target, &link).map_err(Error::file("link", &link))?;
         }
+        for path in &description.folders {
+            let folder = root.join(path);
+            fs::create_dir(&folder).map_err(Error::file("create", &folder))?;
+        }
         self.remove_needless_libraries(&root, &description.keep_libraries)?;
         set_permissions(&root)?;
 
@@ -182,6 +188,7 @@ impl Rootfs {
             whole.keep.extend(part.keep);
             whole.keep_libraries.extend(part.keep_libraries);
             whole.links.extend(part.links);
+            whole.folders.extend(part.folders);
             whole.sources.extend(part.sources);
             whole.free_mebibytes += part.free_mebibytes;
         }
@@ -259,6 +266,7 @@ mod tests {
             let is_inside = |path: &String| !path.starts_with('/') && !path.contains("..");
             assert!(description.remove.iter().all(is_inside));
             assert!(description.links.iter().all(|(path, _)| is_inside(path)));
+            assert!(description.folders.iter().all(is_inside));
             assert!(description.keep.is_subset(&description.remove), "{:?} is not removed anyway", description.keep);
             assert_eq!(description.sources.is_empty(), !rootfs.has_benchmarks);
             assert!(description.sources.iter().all(|source| is_inside(&source.to) && !source.members.is_empty()));

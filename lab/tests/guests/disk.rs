@@ -116,8 +116,29 @@ fn a_read_only_disk_can_be_read_and_not_written() {
     run.says("\nread-only: 1\r\n");
     run.says("\n1\r\n2\r\n");
     run.says("\nrefused: 1\r\n");
+    assert!(!run.console.contains("findfs"), "init says something about a disk that holds no modules");
     assert_eq!(digest(&path), before);
     assert_eq!(run.document.devices.disks[1].writes, 0);
+}
+
+#[test]
+fn a_file_system_on_a_second_disk_mounts_on_mnt() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    host_tool("mke2fs", &["-q", "-t", "ext4", text(&path), "8M"]);
+    let mut configuration = ours("", 2, Gear::Functional);
+    configuration.disks.push(DiskImage { path: path.clone(), mode: DiskMode::Write });
+    let commands = [
+        "mount /dev/vdb /mnt && seq 1 20000 >/mnt/numbers && mount | grep -c 'on /mnt type ext4'",
+        "umount /mnt && echo \"left: $(ls /mnt | wc -l)\"",
+        "exit",
+    ];
+    let run = boot_and_type(configuration, &commands).healthy();
+    run.says("\n1\r\n");
+    run.says("\nleft: 0\r\n");
+    assert!(!run.console.contains("findfs"), "init says something about a disk that holds no modules");
+    is_clean(&path);
+    assert_eq!(host_tool("debugfs", &["-R", "cat /numbers", text(&path)]), numbers());
 }
 
 #[test]
