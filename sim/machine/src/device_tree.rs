@@ -63,6 +63,14 @@ const SUPERVISOR_EXTERNAL: u32 = 9;
 const BOOTARGS_BYTES_MAX: usize = 1023;
 const RNG_SEED_BYTES: usize = 64;
 
+/// Free space at the end of the tree, where a boot loader adds properties without moving the tree: U-Boot
+/// writes the new command line and the place of the initial RAM disk into it. The size is a choice: QEMU leaves
+/// more than that, and the longest command line is a quarter of it.
+pub const FREE_BYTES: usize = 4096;
+
+/// Offset of the header's `totalsize` (Devicetree Specification, section 5.2).
+const TOTAL_SIZE_OFFSET: usize = 4;
+
 const PLIC_PHANDLE: u32 = 1;
 /// A hart's phandles are these plus its number, which is below 64.
 const CPU_PHANDLES: u32 = 0x100;
@@ -86,7 +94,7 @@ pub enum DeviceTreeError {
     Write(#[from] vm_fdt::Error),
 }
 
-/// The tree for a board.
+/// Builds the tree for a board. The last [`FREE_BYTES`] of it are free.
 ///
 /// `extensions` is what each hart implements, usually [`EXTENSIONS`]; `virtio_slots` the number of
 /// virtio-mmio slots to describe, from slot 0 on. The guest's random seed derives from `seed`, so
@@ -116,7 +124,15 @@ pub fn build(
     cpus(&mut tree, board, extensions)?;
     soc(&mut tree, board.harts.count, virtio_slots)?;
     tree.end_node(root)?;
-    Ok(tree.finish()?)
+    with_free_space(tree.finish()?)
+}
+
+/// Appends [`FREE_BYTES`] of zeros to a finished tree and counts them in its header's `totalsize`.
+fn with_free_space(mut tree: Vec<u8>) -> Result<Vec<u8>, DeviceTreeError> {
+    tree.resize(tree.len() + FREE_BYTES, 0);
+    let total_bytes = u32::try_from(tree.len()).map_err(|_| vm_fdt::Error::TotalSizeTooLarge)?;
+    tree[TOTAL_SIZE_OFFSET..TOTAL_SIZE_OFFSET + 4].copy_from_slice(&total_bytes.to_be_bytes());
+    Ok(tree)
 }
 
 fn check(
@@ -448,7 +464,23 @@ mod tests {
         build(&board(1), &"x".repeat(1023), None, 0, 0, EXTENSIONS).expect("the longest");
     }
 
+    /// Where the header says that the tree ends, and where its last block does.
+    fn total_and_used_bytes(blob: &[u8]) -> (usize, usize) {
+        let cell = |at: usize| u32::from_be_bytes(blob[at..at + 4].try_into().expect("a cell")) as usize;
+        let (structure, strings) = (cell(8) + cell(36), cell(12) + cell(32));
+        (cell(TOTAL_SIZE_OFFSET), structure.max(strings))
+    }
+
     proptest! {
+        #[test]
+        fn the_end_of_a_tree_is_free(bootargs in "[a-z =]{0,1023}", harts in 1..65usize, slots in 0..=VIRTIO_SLOTS_MAX) {
+            let blob = build(&board(harts), &bootargs, None, 1, slots, EXTENSIONS).expect("a tree");
+            let (total, used) = total_and_used_bytes(&blob);
+            prop_assert_eq!(total, blob.len());
+            prop_assert!(used + FREE_BYTES <= total);
+            prop_assert!(blob[used..].iter().all(|&byte| byte == 0));
+        }
+
         #[test]
         fn any_command_line_is_answered(bootargs in "\\PC{0,200}|[\\x00-\\x7f]{0,40}", seed: u64) {
             let result = build(&board(1), &bootargs, None, seed, 1, EXTENSIONS);
