@@ -147,7 +147,8 @@ impl Bus {
             Target::Finisher(_) => Ok(0),
             Target::Uart(offset) => {
                 let value = self.uart.read(offset);
-                self.update_uart_interrupt();
+                // Only taking a byte can leave a reason to interrupt that the driver has not been told of.
+                self.update_uart_interrupt(offset == ns16550::DATA);
                 Ok(u64::from(value))
             }
             Target::Plic(offset) if size_bytes == 4 => Ok(u64::from(self.plic.read(offset))),
@@ -183,7 +184,7 @@ impl Bus {
             Target::Finisher(_) => return Err(size_fault),
             Target::Uart(offset) => {
                 self.uart.write(offset, value as u8);
-                self.update_uart_interrupt();
+                self.update_uart_interrupt(true);
             }
             Target::Plic(offset) if size_bytes == 4 => self.plic.write(offset, value as u32),
             Target::Plic(_) => return Err(size_fault),
@@ -245,13 +246,13 @@ impl Bus {
     /// Queues what was typed on the host. It waits until the UART has room.
     pub fn console_input(&mut self, bytes: &[u8]) {
         self.uart.queue_input(bytes);
-        self.update_uart_interrupt();
+        self.update_uart_interrupt(true);
     }
 
     /// Takes a byte of input past the UART, for the firmware's debug console.
     pub fn console_read(&mut self) -> Option<u8> {
         let byte = self.uart.take_input();
-        self.update_uart_interrupt();
+        self.update_uart_interrupt(true);
         byte
     }
 
@@ -407,14 +408,24 @@ impl Bus {
             .position(|slot| slot.as_ref().is_some_and(|slot| slot.next_event_cycle() == self.next_event_cycle))
     }
 
-    fn update_uart_interrupt(&mut self) {
-        self.plic.set_level(UART_INTERRUPT, self.uart.interrupt_level());
+    /// Takes the UART's line to the interrupt controller; with `asserts`, a high line counts as a new assertion.
+    fn update_uart_interrupt(&mut self, asserts: bool) {
+        if !self.uart.interrupt_level() {
+            self.plic.lower(UART_INTERRUPT);
+        } else if asserts {
+            self.plic.raise(UART_INTERRUPT);
+        }
     }
 
     /// A slot did something at `now`.
     fn update_slot(&mut self, index: usize, now: u64) {
-        if let Some(slot) = &self.slots[index] {
-            self.plic.set_level(SLOT_INTERRUPT + index, slot.interrupt_level());
+        if let Some(slot) = &mut self.slots[index] {
+            let asserts = slot.take_assertion();
+            if !slot.interrupt_level() {
+                self.plic.lower(SLOT_INTERRUPT + index);
+            } else if asserts {
+                self.plic.raise(SLOT_INTERRUPT + index);
+            }
         }
         self.update_next_event();
         let is_busy = |slot: &Slot| matches!(slot.device(), Device::Block(_)) && slot.next_event_cycle() != u64::MAX;

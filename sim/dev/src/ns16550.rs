@@ -16,6 +16,9 @@ use crate::statistics::UartStatistics;
 /// Number of byte registers.
 pub const REGISTER_COUNT: u64 = 8;
 
+/// Offset of the register that takes a byte received when read, and sends one when written.
+pub const DATA: u64 = 0;
+
 /// Receive FIFO depth of a 16550A.
 const FIFO_DEPTH_BYTES: usize = 16;
 

@@ -1,10 +1,17 @@
 //! Platform-level interrupt controller, laid out as on QEMU's `virt` board: 95 sources, 7 priorities, context
 //! `2h` for hart `h`'s M-mode and `2h + 1` for its S-mode.
 //!
-//! Semantics follow the RISC-V PLIC specification 1.0.0. All sources are levels: a gateway passes one request
-//! on while the level is high, and no other until that one has been completed (section 1.2). A request once
-//! passed on stays pending when the level drops (section 7). A claim takes the best enabled request whatever
-//! the threshold is (section 8), where QEMU applies the threshold to the claim too.
+//! Semantics follow the RISC-V PLIC specification 1.0.0, except in two points that QEMU's controller does
+//! another way, and that drivers written on QEMU rely on:
+//!
+//! - **A gateway passes on one request for each assertion of its line.** An assertion during service is remembered
+//!   and becomes a request at completion, if the line is still high then. A line that only stays high is not sampled
+//!   again at completion, as section 1.2 has it: a driver that leaves a cause unacknowledged gets no second
+//!   interrupt for it. A driver that acknowledges what it serves sees no difference.
+//! - **Every device says when it asserts its line, again or anew** ([`Plic::raise`]).
+//!
+//! A request once passed on stays pending when the line drops (section 7). A claim takes the best enabled request
+//! whatever the threshold is (section 8), where QEMU applies the threshold to the claim too.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +42,9 @@ struct Context {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plic {
     priorities: Vec<u32>,
-    level: SourceSet,
+    /// Asserted, high ever since, and not yet passed on: the source is in service.
+    asserted: SourceSet,
+    /// Invariant: no source is both asserted and out of service, as its request is then pending.
     pending: SourceSet,
     /// Claimed and not completed.
     in_service: SourceSet,
@@ -48,7 +57,7 @@ impl Plic {
     pub fn new(harts: usize) -> Plic {
         Plic {
             priorities: vec![0; SOURCE_COUNT],
-            level: [0; WORDS],
+            asserted: [0; WORDS],
             pending: [0; WORDS],
             in_service: [0; WORDS],
             contexts: vec![Context { enabled: [0; WORDS], threshold: 0 }; 2 * harts],
@@ -75,14 +84,16 @@ impl Plic {
         self.external_interrupt_harts
     }
 
-    /// Sets the level of a source, 1 to 95.
-    pub fn set_level(&mut self, source: usize, high: bool) {
+    /// The device of a source, 1 to 95, asserts its line: the line rises, or has a new reason to be high.
+    pub fn raise(&mut self, source: usize) {
         let (word, bit) = (source / 32, 1 << (source % 32));
-        if (self.level[word] & bit != 0) == high {
-            return;
-        }
-        self.level[word] ^= bit;
+        self.asserted[word] |= bit;
         self.pass_requests(word);
+    }
+
+    /// The line of a source, 1 to 95, is low. What was asserted during service is forgotten.
+    pub fn lower(&mut self, source: usize) {
+        self.asserted[source / 32] &= !(1 << (source % 32));
     }
 
     /// Reads a register; `offset` is a multiple of 4. Reading a claim register claims. Reserved registers
@@ -179,9 +190,12 @@ impl Plic {
         }
     }
 
+    /// Turns assertions of sources that are not in service into requests.
     fn pass_requests(&mut self, word: usize) {
         let before = self.pending[word];
-        self.pending[word] |= self.level[word] & !self.in_service[word];
+        let passed = self.asserted[word] & !self.in_service[word];
+        self.pending[word] |= passed;
+        self.asserted[word] &= !passed;
         if self.pending[word] != before {
             self.update_outputs();
         }
@@ -256,31 +270,53 @@ mod tests {
     }
 
     #[test]
-    fn a_level_interrupts_once_until_completed() {
+    fn an_assertion_interrupts_once() {
         let mut plic = enabled();
-        plic.set_level(10, true);
+        plic.raise(10);
         assert_eq!(plic.external_interrupt_harts(), 0b11);
         assert_eq!(plic.read(PENDING_BASE), 1 << 10);
         assert_eq!(plic.read(claim_register(1)), 10);
         assert_eq!(plic.external_interrupt_harts(), 0);
         assert_eq!(plic.read(claim_register(3)), 0, "one hart gets it");
-        plic.set_level(11, true);
+        plic.write(claim_register(1), 10);
+        assert_eq!(plic.external_interrupt_harts(), 0, "still high, but not asserted again");
+        plic.raise(10);
+        assert_eq!(plic.read(claim_register(3)), 10);
+    }
+
+    #[test]
+    fn an_assertion_during_service_waits_for_completion() {
+        let mut plic = enabled();
+        plic.raise(10);
+        assert_eq!(plic.read(claim_register(1)), 10);
+        plic.raise(10);
+        plic.raise(11);
         assert_eq!(plic.read(PENDING_BASE), 1 << 11, "10 is in service");
-        plic.set_level(11, false);
+        plic.lower(11);
         assert_eq!(plic.read(claim_register(3)), 11);
         plic.write(claim_register(1), 10);
-        assert_eq!(plic.external_interrupt_harts(), 0b11, "still high");
+        assert_eq!(plic.external_interrupt_harts(), 0b11);
         assert_eq!(plic.read(claim_register(3)), 10);
-        plic.set_level(10, false);
         plic.write(claim_register(3), 10);
+        assert_eq!(plic.external_interrupt_harts(), 0, "passed on once");
+    }
+
+    #[test]
+    fn an_assertion_during_service_is_forgotten_when_the_line_drops() {
+        let mut plic = enabled();
+        plic.raise(10);
+        assert_eq!(plic.read(claim_register(1)), 10);
+        plic.raise(10);
+        plic.lower(10);
+        plic.write(claim_register(1), 10);
         assert_eq!(plic.external_interrupt_harts(), 0);
     }
 
     #[test]
     fn a_request_passed_on_stays_when_the_level_drops() {
         let mut plic = enabled();
-        plic.set_level(95, true);
-        plic.set_level(95, false);
+        plic.raise(95);
+        plic.lower(95);
         assert_eq!(plic.read(PENDING_BASE + 8), 1 << 31);
         assert_eq!(plic.read(claim_register(1)), 95);
         plic.write(claim_register(1), 95);
@@ -292,7 +328,7 @@ mod tests {
         let mut plic = enabled();
         plic.write(4 * 40, 3);
         for source in [7, 8, 40] {
-            plic.set_level(source, true);
+            plic.raise(source);
         }
         let order: Vec<u32> = (0..4).map(|_| plic.read(claim_register(1))).collect();
         assert_eq!(order, [40, 7, 8, 0]);
@@ -301,7 +337,7 @@ mod tests {
     #[test]
     fn threshold_masks_the_signal_but_not_the_claim() {
         let mut plic = enabled();
-        plic.set_level(5, true);
+        plic.raise(5);
         plic.write(threshold_register(1), 1);
         assert_eq!(plic.external_interrupt_harts(), 0b10);
         assert_eq!(plic.read(claim_register(1)), 5);
@@ -311,7 +347,7 @@ mod tests {
     fn priority_0_never_interrupts() {
         let mut plic = enabled();
         plic.write(4 * 5, 0);
-        plic.set_level(5, true);
+        plic.raise(5);
         assert_eq!(plic.external_interrupt_harts(), 0);
         assert_eq!(plic.read(claim_register(1)), 0);
         plic.write(4 * 5, 1);
@@ -321,8 +357,9 @@ mod tests {
     #[test]
     fn completion_of_a_disabled_source_is_ignored() {
         let mut plic = enabled();
-        plic.set_level(5, true);
+        plic.raise(5);
         assert_eq!(plic.read(claim_register(1)), 5);
+        plic.raise(5);
         plic.write(claim_register(0), 5);
         plic.write(claim_register(1), 96);
         plic.write(claim_register(1), u32::MAX);
@@ -336,7 +373,7 @@ mod tests {
         let mut plic = Plic::new(64);
         plic.write(4, 1);
         plic.write(ENABLE_BASE + 127 * ENABLE_STRIDE, 2);
-        plic.set_level(1, true);
+        plic.raise(1);
         assert_eq!(plic.external_interrupt_harts(), 1 << 63);
         assert_eq!(plic.read(claim_register(127)), 1);
     }
@@ -350,7 +387,8 @@ mod tests {
             let mut plic = enabled();
             for (kind, offset, value) in steps {
                 match kind {
-                    0 => plic.set_level(1 + value as usize % 95, offset % 2 == 0),
+                    0 if offset % 2 == 0 => plic.raise(1 + value as usize % 95),
+                    0 => plic.lower(1 + value as usize % 95),
                     1 => plic.write(offset & !3, value),
                     2 => plic.write(4 * (offset % 96), value),
                     _ => { plic.read(claim_register(offset % 4)); }

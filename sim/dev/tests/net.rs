@@ -13,6 +13,7 @@ struct Rig {
     receive: Queue,
     transmit: Queue,
     buffers: u64,
+    header_bytes: usize,
 }
 
 impl Rig {
@@ -23,7 +24,8 @@ impl Rig {
         let mut queues = board.start(SLOT_NET, features, 2, 64, RINGS);
         let transmit = queues.remove(1);
         let receive = queues.remove(0);
-        Rig { board, receive, transmit, buffers: 0 }
+        let header_bytes = if features & VERSION_1 == 0 { 10 } else { 12 };
+        Rig { board, receive, transmit, buffers: 0, header_bytes }
     }
 
     /// Offers one more buffer to receive into; they follow each other from `DATA` on.
@@ -35,9 +37,11 @@ impl Rig {
 
     fn send(&mut self, frame: &[u8]) {
         let at = RAM_BASE + 0x4000;
+        let header_bytes = self.header_bytes as u32;
+        let data = at + u64::from(header_bytes);
         self.board.poke(at, &[0; 12]);
-        self.board.poke(at + 12, frame);
-        let parts = [(at, 12, false), (at + 12, frame.len() as u32, false)];
+        self.board.poke(data, frame);
+        let parts = [(at, header_bytes, false), (data, frame.len() as u32, false)];
         self.transmit.submit(&mut self.board, &parts);
         self.board.check_log();
         assert_eq!(self.transmit.take_used(&self.board).unwrap().1, 0);
@@ -48,8 +52,9 @@ impl Rig {
         let (head, length) = self.receive.take_used(&self.board)?;
         let at = DATA + u64::from(RECEIVE_BYTES) * u64::from(head);
         let packet = self.board.peek(at, length as usize);
-        assert_eq!(packet[..12], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
-        Some(packet[12..].to_vec())
+        let (header, frame) = packet.split_at(self.header_bytes);
+        assert_eq!(*header, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0][..self.header_bytes]);
+        Some(frame.to_vec())
     }
 
     fn statistics(&self) -> NetStatistics {
@@ -161,7 +166,7 @@ fn arp_is_answered_after_two_latencies() {
 
 #[test]
 fn ping_and_echo_come_back() {
-    for features in [VERSION_1, VERSION_1 | EVENT_INDEX] {
+    for features in [VERSION_1, VERSION_1 | EVENT_INDEX, 0] {
         let mut rig = Rig::new(Vec::new(), features);
         for _ in 0..3 {
             rig.offer();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use virtio_bindings::virtio_config::{
     VIRTIO_CONFIG_S_ACKNOWLEDGE, VIRTIO_CONFIG_S_DRIVER, VIRTIO_CONFIG_S_DRIVER_OK, VIRTIO_CONFIG_S_FAILED,
-    VIRTIO_CONFIG_S_FEATURES_OK, VIRTIO_CONFIG_S_NEEDS_RESET, VIRTIO_F_VERSION_1,
+    VIRTIO_CONFIG_S_FEATURES_OK, VIRTIO_CONFIG_S_NEEDS_RESET,
 };
 use virtio_bindings::virtio_mmio::*;
 use virtio_bindings::virtio_ring::VIRTIO_RING_F_EVENT_IDX;
@@ -23,7 +23,8 @@ const CONFIG_OFFSET: u64 = VIRTIO_MMIO_CONFIG as u64;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"virt");
 const VERSION: u32 = 2;
-const VENDOR: u32 = u32::from_le_bytes(*b"cncd");
+/// QEMU's, which xv6's driver compares.
+const VENDOR: u32 = u32::from_le_bytes(*b"QEMU");
 
 /// Status bits the driver may set; it sets and never clears them, except all at once by a reset.
 const STATUS_DRIVER: u32 = VIRTIO_CONFIG_S_ACKNOWLEDGE
@@ -98,12 +99,15 @@ pub struct Slot {
     registers: Registers,
     rings: Vec<Ring>,
     device: Device,
+    /// The device has asserted the interrupt line, anew or again, and the interrupt controller has not been told.
+    /// The bus takes it after whatever sets it, so no saved slot has it.
+    asserts: bool,
 }
 
 impl Slot {
     pub fn new(device: Device) -> Slot {
         let rings = (0..device.get().queue_count()).map(|_| Ring::new()).collect();
-        Slot { registers: Registers::default(), rings, device }
+        Slot { registers: Registers::default(), rings, device, asserts: false }
     }
 
     pub fn save(&self) -> SlotState {
@@ -143,7 +147,7 @@ impl Slot {
             });
         }
         let rings = state.rings.iter().map(Ring::restore);
-        Ok(Slot { registers: state.registers.clone(), rings: rings.collect::<Result<_, _>>()?, device })
+        Ok(Slot { registers: state.registers.clone(), rings: rings.collect::<Result<_, _>>()?, device, asserts: false })
     }
 
     pub fn device(&self) -> &Device {
@@ -156,6 +160,11 @@ impl Slot {
 
     pub fn interrupt_level(&self) -> bool {
         self.registers.interrupt_status != 0
+    }
+
+    /// Whether the device has asserted its interrupt line since the last call.
+    pub fn take_assertion(&mut self) -> bool {
+        std::mem::take(&mut self.asserts)
     }
 
     pub fn next_event_cycle(&self) -> u64 {
@@ -259,7 +268,11 @@ impl Slot {
                 }
             }
             VIRTIO_MMIO_QUEUE_SEL => registers.queue_select = value,
-            VIRTIO_MMIO_INTERRUPT_ACK => registers.interrupt_status &= !value,
+            VIRTIO_MMIO_INTERRUPT_ACK => {
+                registers.interrupt_status &= !value;
+                // A cause that the driver has left out asserts the line again.
+                self.asserts = true;
+            }
             _ => self.write_queue_setup(offset, value),
         }
     }
@@ -303,8 +316,11 @@ impl Slot {
         }
         let mut set = value & STATUS_DRIVER;
         let features = self.registers.driver_features;
-        if features & !self.features() != 0 || features & (1 << VIRTIO_F_VERSION_1) == 0 {
+        if features & !self.features() != 0 {
             set &= !VIRTIO_CONFIG_S_FEATURES_OK;
+        }
+        if set & !self.registers.status & VIRTIO_CONFIG_S_FEATURES_OK != 0 {
+            self.device.get_mut().accept_features(features);
         }
         self.registers.status |= set;
     }
@@ -321,16 +337,21 @@ impl Slot {
     /// Turns what a device did into an interrupt, or into a device that needs a reset (section 2.1.2).
     fn finish(&mut self, result: Result<bool, RingError>) {
         match result {
-            Ok(true) => self.registers.interrupt_status |= VIRTIO_MMIO_INT_VRING,
+            Ok(true) => self.assert_interrupt(VIRTIO_MMIO_INT_VRING),
             Ok(false) => {}
             Err(_) => {
                 if self.registers.status & VIRTIO_CONFIG_S_DRIVER_OK != 0 {
-                    self.registers.interrupt_status |= VIRTIO_MMIO_INT_CONFIG;
+                    self.assert_interrupt(VIRTIO_MMIO_INT_CONFIG);
                 }
                 self.registers.status |= VIRTIO_CONFIG_S_NEEDS_RESET;
                 self.device.get_mut().reset();
             }
         }
+    }
+
+    fn assert_interrupt(&mut self, cause: u32) {
+        self.registers.interrupt_status |= cause;
+        self.asserts = true;
     }
 }
 

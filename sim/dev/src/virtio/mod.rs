@@ -18,8 +18,11 @@ use ring::{Ring, RingError};
 /// Largest queue a device offers, in descriptors.
 pub const QUEUE_SIZE_MAX: u16 = 256;
 
-/// Offered by every device: the modern interface, indirect descriptors, and event indices, which spare the
-/// guest notifications and interrupts.
+/// Every device offers the modern interface, indirect descriptors, and event indices, which spare the guest
+/// notifications and interrupts.
+///
+/// No driver must take one of them. A driver without the modern interface may use the same registers, as on QEMU:
+/// xv6 reads and writes only the lower half of the features, and so cannot negotiate VERSION_1.
 pub const COMMON_FEATURES: u64 =
     1 << VIRTIO_F_VERSION_1 | 1 << VIRTIO_RING_F_INDIRECT_DESC | 1 << VIRTIO_RING_F_EVENT_IDX;
 
@@ -33,6 +36,8 @@ pub trait VirtioDevice {
     fn device_id(&self) -> u32;
     /// Feature bits beside [`COMMON_FEATURES`].
     fn features(&self) -> u64;
+    /// The device and its driver have agreed on these features.
+    fn accept_features(&mut self, _features: u64) {}
     fn queue_count(&self) -> usize;
     /// The configuration space from its beginning; bytes beyond it read 0.
     fn config(&self) -> Vec<u8>;

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
+use virtio_bindings::virtio_config::VIRTIO_F_VERSION_1;
 use virtio_bindings::virtio_ids::VIRTIO_ID_NET;
 use virtio_bindings::virtio_net::{VIRTIO_NET_F_MAC, VIRTIO_NET_F_STATUS, VIRTIO_NET_S_LINK_UP};
 
@@ -20,9 +21,10 @@ use crate::statistics::NetStatistics;
 
 const QUEUE_RECEIVE: usize = 0;
 
-/// The header before each frame (section 5.1.6); without offloads only its number of buffers is ever not 0.
-const HEADER_BYTES: usize = 12;
-const HEADER: [u8; HEADER_BYTES] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+/// The header before each frame (section 5.1.6); without offloads only its number of buffers is ever not 0. A driver
+/// that has not negotiated VERSION_1 knows no number of buffers (section 5.1.6.1, legacy interface).
+const HEADER: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+const LEGACY_HEADER_BYTES: usize = 10;
 
 /// Ethernet header, a VLAN tag and 1500 bytes.
 const FRAME_BYTES_MAX: u64 = 1518;
@@ -44,6 +46,8 @@ pub struct NetState {
     /// All of the script, so that a board with another one is told apart.
     script: Vec<ScriptedPacket>,
     script_next: usize,
+    /// The driver has negotiated VERSION_1.
+    is_modern: bool,
     statistics: NetStatistics,
 }
 
@@ -74,6 +78,7 @@ impl Net {
                 answers: VecDeque::new(),
                 script: script.clone(),
                 script_next: 0,
+                is_modern: true,
                 statistics: NetStatistics::default(),
             },
         })
@@ -97,6 +102,10 @@ impl Net {
 
     pub fn statistics(&self) -> &NetStatistics {
         &self.state.statistics
+    }
+
+    fn header(&self) -> &'static [u8] {
+        if self.state.is_modern { &HEADER } else { &HEADER[..LEGACY_HEADER_BYTES] }
     }
 
     fn next_answer_cycle(&self) -> u64 {
@@ -141,6 +150,7 @@ impl Net {
     }
 
     fn deliver(&mut self, frame: &[u8], rings: &mut [Ring], dma: &mut Dma<'_>) -> Result<bool, RingError> {
+        let header = self.header();
         let statistics = &mut self.state.statistics;
         let chain = match rings.get_mut(QUEUE_RECEIVE) {
             Some(ring) => ring.pop(dma)?,
@@ -153,7 +163,7 @@ impl Net {
         if !chain.writable.in_memory(dma.memory) {
             return Err(RingError::OutsideMemory);
         }
-        let packet = [&HEADER, frame].concat();
+        let packet = [header, frame].concat();
         let length_bytes = packet.len() as u64;
         if chain.writable.length_bytes() < length_bytes {
             return Err(RingError::Short { head: chain.head });
@@ -178,6 +188,10 @@ impl VirtioDevice for Net {
         2
     }
 
+    fn accept_features(&mut self, features: u64) {
+        self.state.is_modern = features & (1 << VIRTIO_F_VERSION_1) != 0;
+    }
+
     /// Ethernet address and link status (section 5.1.4).
     fn config(&self) -> Vec<u8> {
         let status = VIRTIO_NET_S_LINK_UP as u16;
@@ -195,10 +209,11 @@ impl VirtioDevice for Net {
         if index == QUEUE_RECEIVE {
             return Ok(false);
         }
+        let header_bytes = self.header().len() as u64;
         let ring = &mut rings[index];
         let mut interrupt = false;
         while let Some(chain) = ring.pop(dma)? {
-            let (_, frame) = chain.readable.split(HEADER_BYTES as u64);
+            let (_, frame) = chain.readable.split(header_bytes);
             let length_bytes = frame.length_bytes();
             if (FRAME_BYTES_MIN..=FRAME_BYTES_MAX).contains(&length_bytes) {
                 let mut bytes = vec![0; length_bytes as usize];

@@ -17,6 +17,7 @@ pub const EVENT_INDEX: u64 = 1 << 29;
 
 pub const MAGIC: u64 = 0x000;
 pub const DEVICE_ID: u64 = 0x008;
+pub const VENDOR: u64 = 0x00c;
 pub const QUEUE_SELECT: u64 = 0x030;
 pub const QUEUE_SIZE: u64 = 0x038;
 pub const QUEUE_READY: u64 = 0x044;
@@ -175,6 +176,21 @@ impl Board {
         self.set(slot, INTERRUPT_ACK, status);
         assert_eq!(self.get(slot, INTERRUPT_STATUS), 0);
         status
+    }
+
+    /// Lets an interrupt source reach hart 0.
+    pub fn enable_interrupt(&mut self, source: u64) {
+        self.bus.write(0x0c00_0000 + 4 * source, 4, 1, self.now, &self.memory).unwrap();
+        self.bus.write(0x0c00_2080, 4, 1 << source, self.now, &self.memory).unwrap();
+    }
+
+    /// Hart 0 claims an interrupt; 0 when there is none.
+    pub fn claim(&mut self) -> u64 {
+        self.bus.read(0x0c20_1004, 4, self.now).unwrap()
+    }
+
+    pub fn complete(&mut self, source: u64) {
+        self.bus.write(0x0c20_1004, 4, source, self.now, &self.memory).unwrap();
     }
 
     /// To be called after the driver's own writes and before the device's.
