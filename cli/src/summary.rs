@@ -1,9 +1,10 @@
 //! What a person reads at the end of a run.
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
-use concord_machine::result::{ConflictResult, FunctionResult, HartResult, ResultDocument, TransactionResult};
+use concord_abi::htm::Cause;
+use concord_machine::result::{ConflictResult, FunctionResult, HartResult, ResultDocument, TransactionCounters};
 use concord_machine::sections::report::{SectionResult, SectionTotals};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -40,22 +41,21 @@ fn text(document: &ResultDocument, files: &[(&str, &Path)], bold: bool) -> Strin
     for (option, path) in files {
         let _ = writeln!(text, "{}: {}", option.trim_start_matches('-'), path.display());
     }
-    let message = document.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
-    let code = if document.guest_code == 0 { String::new() } else { format!(" with code {}", document.guest_code) };
-    let _ = writeln!(text, "concord: {}{code}{message} (exit code {})", document.exit, document.exit_code);
+    let _ = writeln!(text, "concord: {} (exit code {})", document.ending(), document.exit_code);
     text
 }
 
 fn overall(document: &ResultDocument) -> String {
     let mega = document.instructions as f64 / 1e6;
+    let host_seconds = document.host_seconds.unwrap_or(0.0);
     format!(
         "{} instructions in {} cycles ({:.3} s of guest time), {:.2} s on the host, {:.1} million instructions a second\n\
          final state {}",
         grouped(document.instructions),
         grouped(document.clock_cycles),
         document.clock_cycles as f64 / 1e9,
-        document.host_seconds,
-        mega / document.host_seconds.max(1e-9),
+        host_seconds,
+        mega / host_seconds.max(1e-9),
         document.digest,
     )
 }
@@ -82,10 +82,6 @@ fn add(table: &mut Table, name: &str, values: impl IntoIterator<Item = String>) 
     table.add_row([Cell::new(name)].into_iter().chain(values));
 }
 
-fn busy_cycles(hart: &HartResult) -> u64 {
-    hart.user_cycles + hart.supervisor_cycles
-}
-
 fn ratio(part: u64, whole: u64) -> String {
     if whole == 0 { String::from("-") } else { format!("{:.3}", part as f64 / whole as f64) }
 }
@@ -100,7 +96,7 @@ fn cycles(document: &ResultDocument, bold: bool) -> Table {
         for (sum, value) in total.iter_mut().zip(values) {
             *sum += value;
         }
-        let ratio = ratio(hart.instructions, busy_cycles(hart));
+        let ratio = ratio(hart.instructions, hart.busy_cycles());
         add(&mut table, &format!("hart {index}"), values.map(grouped).into_iter().chain([ratio]));
     }
     let ratio = ratio(total[0], total[1] + total[2]);
@@ -203,16 +199,14 @@ fn committed_sections(totals: &BTreeMap<String, SectionTotals>) -> Option<String
 
 /// What transactions did; none when none ran.
 fn transactions(harts: &[HartResult], bold: bool) -> Option<Table> {
-    let of_harts = |value: &dyn Fn(&TransactionResult) -> u64| -> Vec<u64> {
+    let of_harts = |value: &dyn Fn(&TransactionCounters) -> u64| -> Vec<u64> {
         harts.iter().map(|hart| value(&hart.transactions)).collect()
     };
     let mut columns = vec![("begun", of_harts(&|hart| hart.begun)), ("committed", of_harts(&|hart| hart.committed))];
-    let causes: BTreeSet<&str> =
-        harts.iter().flat_map(|hart| hart.transactions.restarts.keys()).map(String::as_str).collect();
-    let mut others: Vec<(&str, Vec<u64>)> = causes
-        .into_iter()
-        .map(|cause| (cause, of_harts(&|hart| hart.restarts.get(cause).copied().unwrap_or(0))))
-        .collect();
+    let mut causes = Cause::RESTARTS.map(|(cause, _)| cause);
+    causes.sort_by_key(|cause| cause.name());
+    let mut others: Vec<(&str, Vec<u64>)> =
+        causes.into_iter().map(|cause| (cause.name(), of_harts(&|hart| hart.restarts.of(cause)))).collect();
     others.push(("suspended", of_harts(&|hart| hart.suspended)));
     others.push(("overflowed lines", of_harts(&|hart| hart.overflowed_lines)));
     others.push(("wait cycles", of_harts(&|hart| hart.wait_cycles)));
@@ -234,7 +228,8 @@ fn conflicts(conflicts: &[ConflictResult], bold: bool) -> Option<Table> {
     let headings = ["holder", "address", "winner", "rule", "conflicts", "lost cycles", "lost words"];
     let mut table = table("conflicts by requester", &headings, bold);
     for conflict in conflicts.iter().take(CONFLICTS_MAX) {
-        let texts = [&conflict.holder, &conflict.address, conflict.winner, conflict.rule.name()].map(str::to_owned);
+        let texts =
+            [&conflict.holder, &conflict.address, conflict.winner.name(), conflict.rule.name()].map(str::to_owned);
         let totals = &conflict.totals;
         let values = [totals.count, totals.lost_cycles, totals.lost_words].map(grouped);
         add(&mut table, &conflict.requester, texts.into_iter().chain(values));
@@ -282,7 +277,8 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use concord_machine::result::{ConflictTotals, Rule};
+    use concord_abi::htm::Cause;
+    use concord_machine::result::{ConflictTotals, RestartCounts, Rule, Winner};
 
     #[test]
     fn numbers_are_grouped_by_thousands() {
@@ -297,39 +293,34 @@ mod tests {
         assert_eq!(ratio(1, 4), "0.250");
     }
 
-    fn hart(transactions: TransactionResult) -> HartResult {
-        HartResult {
-            instructions: 0,
-            user_cycles: 0,
-            supervisor_cycles: 0,
-            idle_cycles: 0,
-            io_wait_cycles: 0,
-            counters: Default::default(),
-            transactions,
-        }
+    fn hart(transactions: TransactionCounters) -> HartResult {
+        HartResult { transactions, ..HartResult::default() }
     }
 
     #[test]
     fn columns_of_transactions_are_those_that_have_something_to_say() {
-        assert!(transactions(&[hart(TransactionResult::default())], false).is_none());
-        let restarts =
-            |numbers: [u64; 3]| ["conflict", "depth", "need-exclusive"].map(str::to_owned).into_iter().zip(numbers);
-        let first = TransactionResult {
+        assert!(transactions(&[hart(TransactionCounters::default())], false).is_none());
+        let restarts = |cause: Cause, count: u64| {
+            let mut restarts = RestartCounts::default();
+            *restarts.of_mut(cause) = count;
+            restarts
+        };
+        let first = TransactionCounters {
             begun: 1200,
             committed: 1199,
-            restarts: restarts([0, 0, 3]).collect(),
+            restarts: restarts(Cause::NeedExclusive, 3),
             wasted_cycles: 17,
-            ..TransactionResult::default()
+            ..TransactionCounters::default()
         };
-        let second = TransactionResult {
+        let second = TransactionCounters {
             begun: 1,
             committed: 1,
-            restarts: restarts([1_000_000, 0, 0]).collect(),
+            restarts: restarts(Cause::Conflict, 1_000_000),
             suspended: 2,
             wait_cycles: 5,
             wasted_cycles: 4,
             backoff_cycles: 9,
-            ..TransactionResult::default()
+            ..TransactionCounters::default()
         };
         insta::assert_snapshot!(transactions(&[hart(first), hart(second)], false).expect("a table"));
     }
@@ -378,7 +369,7 @@ mod tests {
             address: format!("{index:#x}"),
             requester_is_transactional: index.is_multiple_of(2),
             requester_writes: true,
-            winner: "holder",
+            winner: Winner::Holder,
             rule: Rule::Priority,
             totals: ConflictTotals { count: index, lost_cycles: 1000 * index, lost_words: 2 * index, inversions: 0 },
         };

@@ -134,10 +134,9 @@ fn request(arguments: &Arguments) -> anyhow::Result<Request> {
 fn exit(outcomes: &[Vec<RunOutcome>]) -> Exit {
     let mut worst = Exit::PoweredOff;
     for outcome in outcomes.iter().flatten() {
-        let is_isolated = |exit: &str| exit != Exit::IsolationViolated.name();
         match outcome {
-            RunOutcome::Made(file) if !is_isolated(&file.result.exit) => return Exit::IsolationViolated,
-            RunOutcome::Made(file) if file.result.failure().is_none() => {}
+            RunOutcome::Made(file) if file.result.exit == Exit::IsolationViolated => return Exit::IsolationViolated,
+            RunOutcome::Made(file) if file.failure().is_none() => {}
             _ => worst = Exit::Failed,
         }
     }

@@ -163,7 +163,7 @@ fn write(arguments: &ProgramArguments, store: &Store, report: &Report) -> anyhow
 
 /// The worst that happened.
 fn exit(family: Family, files: &[RunFile]) -> Exit {
-    if files.iter().any(|file| file.result.exit == Exit::IsolationViolated.name()) {
+    if files.iter().any(|file| file.result.exit == Exit::IsolationViolated) {
         return Exit::IsolationViolated;
     }
     if files.iter().all(|file| file.lines(family).is_ok()) { Exit::PoweredOff } else { Exit::Failed }

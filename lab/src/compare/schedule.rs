@@ -256,7 +256,7 @@ impl Schedule<'_> {
         let snapshot = self.boots.file(group_index);
         let document = runner::run(group, run, &snapshot, &mut Watched { task: &task, stop: self.stop })?;
         let file = document.map(|document| self.save(group, run, &document)).transpose()?;
-        let failure = file.as_ref().and_then(|file| file.result.failure());
+        let failure = file.as_ref().and_then(|file| file.failure());
         if let (Some(file), Some(why)) = (&file, failure) {
             report_failure(self.progress, &title, &why, &file.result.console);
         }

@@ -240,12 +240,8 @@ mod tests {
         let run = &plan.groups[0].runs[0];
         let load = |run: &Run| store.load::<RunFile>(&run.file_name, &run.id).unwrap();
         assert!(matches!(load(run), Kept::Missing));
-        let text = format!(
-            r#"{{"id": "{}", "result": {{"exit": "powered-off", "exit_code": 0, "guest_code": 0, "message": null,
-            "digest": "d", "instructions": 1, "region": true, "region_cycles": 1, "harts": [],
-            "sections": [], "section_locks": [], "conflict_totals": {{"count": 0, "lost_cycles": 0, "lost_words": 0, "inversions": 0}}, "console": []}}}}"#,
-            run.id
-        );
+        let result: Value = serde_json::from_str(include_str!("../../tests/report/run.json")).unwrap();
+        let text = serde_json::json!({ "id": run.id, "result": result }).to_string();
         std::fs::write(store.path(&run.file_name), &text).unwrap();
         assert!(matches!(load(run), Kept::Finished(_)));
         for length in 0..text.len() {

@@ -143,20 +143,7 @@ pub struct RunFile {
     pub id: String,
     /// Everything that the guest printed.
     pub console: Vec<String>,
-    pub result: RunResult,
-}
-
-/// The result document of a run, as far as reports look at it.
-#[derive(Clone, Debug, Deserialize)]
-pub struct RunResult {
-    pub exit: String,
-    pub exit_code: u8,
-    pub guest_code: u64,
-    pub message: Option<String>,
-    /// Of the final state.
-    pub digest: String,
-    pub instructions: u64,
-    pub clock_cycles: u64,
+    pub result: ResultDocument,
 }
 
 impl Identified for RunFile {
@@ -196,11 +183,8 @@ impl RunFile {
         if let Some(failure) = failed {
             return Err(failure);
         }
-        let result = &self.result;
-        if result.exit_code != 0 {
-            let code = if result.guest_code == 0 { String::new() } else { format!(" with code {}", result.guest_code) };
-            let message = result.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
-            return Err(format!("{}{code}{message}", result.exit));
+        if self.result.exit_code != 0 {
+            return Err(self.result.ending());
         }
         if lines.is_empty() { Err("the program printed no result".to_owned()) } else { Ok(lines) }
     }

@@ -8,7 +8,7 @@ use concord_machine::{Configuration, Gear, Machine, MachineError};
 #[track_caller]
 fn ended(run: &Run, exit: Exit, message: Option<&str>) {
     assert_eq!(run.outcome.end.exit, exit, "{:?}\n{}", run.outcome, run.console);
-    assert_eq!((run.document.exit, run.document.exit_code), (exit.name(), exit.code()));
+    assert_eq!((run.document.exit, run.document.exit_code), (exit, exit.code()));
     assert_eq!(run.document.message, run.outcome.message);
     match message {
         Some(message) => assert!(

@@ -1,6 +1,7 @@
 //! The guest and the peer at the other end of the link.
 
 use crate::support::{Run, boot, ours, stock};
+use concord_abi::exit::Exit;
 use concord_machine::{Configuration, Gear, Net};
 
 const ECHOES: usize = 4;
@@ -65,5 +66,5 @@ fn the_peer_answers_the_stock_kernel() {
 fn a_machine_without_a_network_says_so() {
     let run = boot(ours("concord.run=network", 1, Gear::Functional));
     run.says("network: this machine has no network device");
-    assert_eq!((run.document.exit, run.document.guest_code), ("failed", 1));
+    assert_eq!((run.document.exit, run.document.guest_code), (Exit::Failed, 1));
 }

@@ -1,5 +1,6 @@
 //! What every test needs: guests, a console that can be typed at, and runs.
 
+use concord_abi::exit::Exit;
 use concord_dev::DiskMode;
 use concord_lab::guest::{self, Guest, progress};
 use concord_machine::result::{self, ResultDocument};
@@ -129,7 +130,7 @@ impl Run {
         let mut lines = self.console.lines().filter(|line| !line.starts_with("stress-ng:"));
         let complaint = lines.find(is_complaint);
         assert!(complaint.is_none(), "the kernel complains: {complaint:?}\n{}", self.console);
-        assert_eq!(self.document.exit, "powered-off", "{:?}\n{}", self.outcome, self.console);
+        assert_eq!(self.document.exit, Exit::PoweredOff, "{:?}\n{}", self.outcome, self.console);
         assert_eq!(self.document.exit_code, 0);
         self
     }

@@ -71,7 +71,7 @@ fn a_timed_region_is_the_same_each_time() {
     let run = timed();
     run.equals(&timed(), "the second run");
     assert!(run.document.harts.iter().all(|hart| hart.counters.data_misses > 0));
-    assert_eq!(run.document.gear, "functional");
+    assert_eq!(run.document.gear, Gear::Functional);
 }
 
 #[test]

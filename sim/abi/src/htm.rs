@@ -145,7 +145,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Every cause of a restart, with its name in the C header (and, in lower case with hyphens, in results).
+    /// Every cause of a restart, with its name in the C header.
     pub const RESTARTS: [(Cause, &'static str); 7] = [
         (Cause::Conflict, "CONFLICT"),
         (Cause::Nontransactional, "NONTRANSACTIONAL"),
@@ -155,6 +155,25 @@ impl Cause {
         (Cause::Interrupt, "INTERRUPT"),
         (Cause::Depth, "DEPTH"),
     ];
+
+    /// The name in results and timelines: that of the C header, in lower case and with hyphens.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::None => "none",
+            Cause::Conflict => "conflict",
+            Cause::Nontransactional => "nontransactional",
+            Cause::Explicit => "explicit",
+            Cause::NeedExclusive => "need-exclusive",
+            Cause::Capacity => "capacity",
+            Cause::Interrupt => "interrupt",
+            Cause::Depth => "depth",
+        }
+    }
+
+    /// The restart cause that [`Cause::name`] gives this name.
+    pub fn named(name: &str) -> Option<Cause> {
+        Cause::RESTARTS.into_iter().map(|(cause, _)| cause).find(|cause| cause.name() == name)
+    }
 
     /// The cause that an `xrestart` with this operand gives.
     pub fn of_restart(operand: u64) -> Cause {
@@ -274,6 +293,15 @@ mod tests {
         for (place, (width, _)) in Width::ALL.into_iter().enumerate() {
             assert_eq!(width as usize, place);
         }
+    }
+
+    #[test]
+    fn a_cause_has_one_name_in_the_header_and_in_results() {
+        for (cause, header_name) in Cause::RESTARTS {
+            assert_eq!(cause.name(), header_name.to_lowercase().replace('_', "-"));
+            assert_eq!(Cause::named(cause.name()), Some(cause));
+        }
+        assert_eq!((Cause::named("none"), Cause::named("CONFLICT")), (None, None));
     }
 
     #[test]

@@ -337,7 +337,7 @@ impl<C> Engine<C> {
             overflowed_lines: transaction.overflowed.len() as u64,
         };
         let counters = &mut self.counters[loss.hart];
-        counters.restarts[status as usize & 7] += 1;
+        counters.count_loss(status);
         counters.wasted_cycles += now.saturating_sub(loss.attempt_cycle);
         counters.wasted_words += transaction.size_words;
         counters.backoff_cycles += backoff_cycles;

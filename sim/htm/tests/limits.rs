@@ -84,7 +84,7 @@ fn restarts_saturate_and_can_be_written() {
     assert_eq!(engine.restarts(0), RESTARTS_MAX);
     engine.set_restarts(0, 0);
     assert_eq!(engine.restarts(0), 0);
-    assert_eq!(engine.counters()[0].restarts_of(Cause::Explicit), 3);
+    assert_eq!(engine.counters()[0].restarts.of(Cause::Explicit), 3);
 }
 
 #[test]
@@ -351,8 +351,8 @@ fn what_is_dropped_is_undone_and_restarts_nowhere() {
     let loss = engine.drop_frame(0, 0, &mut memory).unwrap().unwrap();
     assert_eq!((&loss.restored[..], memory.0[8]), (&[8][..], 7));
     assert!(!engine.is_live() && engine.subject(0).is_none());
-    assert_eq!((engine.restarts(0), engine.counters()[0].restarts_total()), (0, 0));
-    assert_eq!(engine.counters()[0].dropped(), 1);
+    assert_eq!((engine.restarts(0), engine.counters()[0].restarts.total()), (0, 0));
+    assert_eq!(engine.counters()[0].dropped, 1);
     assert_eq!(engine.drop_frame(0, 0, &mut memory), Ok(None));
     assert_eq!(engine.drop_frame(0, 0, &mut memory), Err(ContextError::Empty));
 }

@@ -46,14 +46,14 @@ fn restarts(manager: Manager, harts: usize, duration_cycles: u64) -> u64 {
                 (now + 1, Next::Begin, rounds - 1)
             }
         };
-        let restarts: u64 = engine.counters().iter().map(|counters| counters.restarts_total()).sum();
+        let restarts: u64 = engine.counters().iter().map(|counters| counters.restarts.total()).sum();
         assert!(restarts < 100_000, "{} lets {harts} harts restart for ever", manager.name());
     }
     assert_eq!(
         engine.counters().iter().map(|counters| counters.committed).sum::<u64>(),
         u64::from(ROUNDS) * harts as u64
     );
-    engine.counters().iter().map(|counters| counters.restarts_total()).sum()
+    engine.counters().iter().map(|counters| counters.restarts.total()).sum()
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn go_on(engine: &mut Engine<u32>, memory: &mut Words) -> Vec<u8> {
         }
         log.extend(format!("{:?}", engine.reset_hart(hart, now, memory)).into_bytes());
     }
-    log.extend(format!("{:?} {:?}", engine.profile().sum(), engine.counters()[0].restarts_total()).into_bytes());
+    log.extend(format!("{:?} {:?}", engine.profile().sum(), engine.counters()[0].restarts.total()).into_bytes());
     log.extend(bytes_of(engine));
     log
 }

@@ -1,7 +1,7 @@
 //! The result document: everything a run says about itself, in one JSON object.
 
 use crate::changes::Changed;
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Gear};
 use crate::error::MachineError;
 use crate::hart::Privilege;
 use crate::machine::Machine;
@@ -9,42 +9,43 @@ use crate::run::Outcome;
 use crate::sections::report::{SectionLockResult, SectionResult, SectionTotals};
 use crate::statistics::{LockCounters, SAMPLE_CYCLES};
 use crate::symbols::SymbolTable;
-use concord_abi::htm::Cause;
+use concord_abi::exit::Exit;
 use concord_dev::DeviceStatistics;
 use concord_htm::profile::{ConflictKey, Profile};
 use concord_mem::ram::PAGE_BYTES;
-use concord_mem::system::Counters;
-use serde::Serialize;
+use concord_mem::system::Counters as CacheCounters;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use concord_htm::manager::Rule;
 pub use concord_htm::profile::ConflictTotals;
+pub use concord_htm::statistics::{Counters as TransactionCounters, RestartCounts};
 
 /// The format of this document; a field that changes its meaning changes this.
 const FORMAT: u32 = 1;
 
 /// What a run was, did and cost. Counts are of the region of interest where the guest marked one, and of the whole run
 /// otherwise; `instructions` and `clock_cycles` are always of the whole run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResultDocument {
     pub format: u32,
     /// The version of the program that ran it.
-    pub version: &'static str,
-    /// The name of the end, as in the list of exit codes.
-    pub exit: &'static str,
+    pub version: String,
+    pub exit: Exit,
     pub exit_code: u8,
     /// What the guest reported when it failed.
     pub guest_code: u64,
     pub message: Option<String>,
     /// BLAKE3 of the final state.
     pub digest: String,
-    pub gear: &'static str,
+    pub gear: Gear,
     pub instructions: u64,
     pub clock_cycles: u64,
     /// Guest memory that may hold something other than zeroes.
     pub touched_bytes: u64,
-    /// Wall-clock time of the run on the host; the only field that two equal runs do not share.
-    pub host_seconds: f64,
+    /// Wall-clock time of the run on the host: the only field that two equal runs do not share, and so one that kept runs lack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_seconds: Option<f64>,
     pub region: bool,
     pub region_cycles: u64,
     pub harts: Vec<HartResult>,
@@ -71,7 +72,7 @@ pub struct ResultDocument {
 }
 
 /// One hart.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HartResult {
     pub instructions: u64,
     pub user_cycles: u64,
@@ -82,49 +83,12 @@ pub struct HartResult {
     /// for each stretch.
     pub io_wait_cycles: u64,
     #[serde(flatten)]
-    pub counters: Counters,
-    pub transactions: TransactionResult,
-}
-
-/// What one hart's transactions did.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct TransactionResult {
-    /// Transactions that began; restarts do not count again.
-    pub begun: u64,
-    /// Begins inside a transaction.
-    pub nested: u64,
-    pub committed: u64,
-    /// Suspended ones that the kernel gave up (`xdrop`).
-    pub dropped: u64,
-    /// Restarts, by cause: each that there is.
-    pub restarts: BTreeMap<String, u64>,
-    /// Suspensions by `xpush` and by traps.
-    pub suspended: u64,
-    /// Cycles of attempts that committed, from their begin or restart on.
-    pub committed_cycles: u64,
-    /// The same, of attempts that did not.
-    pub wasted_cycles: u64,
-    /// Back-off after lost conflicts.
-    pub backoff_cycles: u64,
-    /// Waiting for transactions that held a word.
-    pub wait_cycles: u64,
-    /// Words in the sets of committed transactions.
-    pub committed_words: u64,
-    /// The same, of attempts that did not commit.
-    pub wasted_words: u64,
-    /// The largest set of a committed transaction.
-    pub size_words_max: u64,
-    pub depth_max: u32,
-    /// Lines of sets that left the first-level cache.
-    pub overflowed_lines: u64,
-    /// Compare-and-swaps outside transactions that met a transaction's words.
-    pub arbitrated: u64,
-    /// Those of them that were refused.
-    pub refused: u64,
+    pub counters: CacheCounters,
+    pub transactions: TransactionCounters,
 }
 
 /// Conflicts of one kind: the same two places, word, winner and rule.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConflictResult {
     /// The instruction whose access found the conflict; `[device]` where it was none.
     pub requester: String,
@@ -134,15 +98,35 @@ pub struct ConflictResult {
     pub address: String,
     pub requester_is_transactional: bool,
     pub requester_writes: bool,
-    /// `requester` or `holder`.
-    pub winner: &'static str,
+    pub winner: Winner,
     pub rule: Rule,
     #[serde(flatten)]
     pub totals: ConflictTotals,
 }
 
+/// Which party of a conflict goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Winner {
+    Requester,
+    Holder,
+}
+
+impl Winner {
+    pub(crate) fn of(key: &ConflictKey) -> Winner {
+        if key.requester_won { Winner::Requester } else { Winner::Holder }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Winner::Requester => "requester",
+            Winner::Holder => "holder",
+        }
+    }
+}
+
 /// One kernel function, or all of user mode.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FunctionResult {
     pub name: String,
     /// Estimated from samples of the program counter.
@@ -152,13 +136,84 @@ pub struct FunctionResult {
 }
 
 /// One lock at one call site.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LockResult {
     /// Address, with the symbol where there is one.
     pub lock: String,
     pub call_site: String,
     #[serde(flatten)]
     pub counters: LockCounters,
+}
+
+impl HartResult {
+    /// Cycles in which the hart had something to do.
+    pub fn busy_cycles(&self) -> u64 {
+        self.user_cycles + self.supervisor_cycles
+    }
+}
+
+impl ResultDocument {
+    /// How the run ended, in one sentence: the name of the end, the guest's code and the message.
+    pub fn ending(&self) -> String {
+        let code = if self.guest_code == 0 { String::new() } else { format!(" with code {}", self.guest_code) };
+        let message = self.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+        format!("{}{code}{message}", self.exit.name())
+    }
+
+    /// A quantity of all harts together.
+    pub fn sum_of_harts(&self, quantity: impl Fn(&HartResult) -> u64) -> u64 {
+        self.harts.iter().map(quantity).sum()
+    }
+
+    /// Supervisor cycles of all harts.
+    pub fn kernel_cycles(&self) -> u64 {
+        self.sum_of_harts(|hart| hart.supervisor_cycles)
+    }
+
+    /// User cycles of all harts.
+    pub fn user_cycles(&self) -> u64 {
+        self.sum_of_harts(|hart| hart.user_cycles)
+    }
+
+    /// Idle cycles of all harts in which a request to a disk was under way.
+    pub fn io_wait_cycles(&self) -> u64 {
+        self.sum_of_harts(|hart| hart.io_wait_cycles)
+    }
+
+    /// Cycles in which harts had nothing to do and waited for no disk.
+    pub fn idle_cycles(&self) -> u64 {
+        self.sum_of_harts(|hart| hart.idle_cycles.saturating_sub(hart.io_wait_cycles))
+    }
+
+    /// Cycles of all harts.
+    pub fn all_cycles(&self) -> u64 {
+        self.sum_of_harts(|hart| hart.busy_cycles() + hart.idle_cycles)
+    }
+
+    /// A quantity of all call sites of critical sections together.
+    pub fn sum_of_sections(&self, quantity: impl Fn(&SectionTotals) -> u64) -> u64 {
+        self.sections.iter().map(|section| quantity(&section.totals)).sum()
+    }
+
+    /// Cycles that harts spun for locks outside transactions that restarted.
+    pub fn spin_cycles(&self) -> u64 {
+        self.sum_of_sections(|totals| totals.spin_cycles)
+    }
+
+    /// Cycles that the transactions of critical sections lost: restarted attempts with their back-off, and waiting.
+    pub fn transaction_cycles(&self) -> u64 {
+        self.sum_of_sections(SectionTotals::transaction_cycles)
+    }
+
+    /// Cycles lost to synchronization.
+    pub fn lost_cycles(&self) -> u64 {
+        self.sum_of_sections(SectionTotals::lost_cycles)
+    }
+
+    /// The call sites of these kinds of locks.
+    pub fn sections_of<'a>(&'a self, kinds: &'a [&str]) -> impl Iterator<Item = &'a SectionResult> {
+        self.sections.iter().filter(|section| kinds.contains(&section.kind.as_str()))
+    }
 }
 
 /// Makes the result document of a run that has ended.
@@ -176,7 +231,7 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         idle_cycles: modes.idle_cycles,
         io_wait_cycles: modes.io_wait_cycles,
         counters: *counters,
-        transactions: transaction_result(transactions),
+        transactions: *transactions,
     });
     let symbols = machine.symbols.as_ref();
     let mut locks: Vec<_> = region
@@ -191,17 +246,17 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
     locks.sort_by_key(|lock| std::cmp::Reverse((lock.counters.spin_cycles, lock.counters.acquisitions)));
     Ok(ResultDocument {
         format: FORMAT,
-        version: env!("CARGO_PKG_VERSION"),
-        exit: outcome.end.exit.name(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        exit: outcome.end.exit,
         exit_code: outcome.end.exit.code(),
         guest_code: outcome.end.code,
         message: outcome.message.clone(),
         digest,
-        gear: machine.gear().name(),
+        gear: machine.gear(),
         instructions: machine.instructions(),
         clock_cycles: machine.clock(),
         touched_bytes: machine.memory.touched_pages().count() as u64 * PAGE_BYTES,
-        host_seconds,
+        host_seconds: Some(host_seconds),
         region: machine.statistics.baseline.is_some(),
         region_cycles: region.cycles,
         harts: harts.collect(),
@@ -238,35 +293,6 @@ pub(crate) fn name(symbol: Option<(&str, u64)>, address: u64) -> String {
     }
 }
 
-fn transaction_result(counters: &concord_htm::statistics::Counters) -> TransactionResult {
-    let restarts = Cause::RESTARTS.map(|(cause, _)| (cause_name(cause), counters.restarts_of(cause)));
-    TransactionResult {
-        begun: counters.begun,
-        nested: counters.nested,
-        committed: counters.committed,
-        dropped: counters.dropped(),
-        restarts: restarts.into(),
-        suspended: counters.suspended,
-        committed_cycles: counters.committed_cycles,
-        wasted_cycles: counters.wasted_cycles,
-        backoff_cycles: counters.backoff_cycles,
-        wait_cycles: counters.wait_cycles,
-        committed_words: counters.committed_words,
-        wasted_words: counters.wasted_words,
-        size_words_max: counters.size_words_max,
-        depth_max: counters.depth_max,
-        overflowed_lines: counters.overflowed_lines,
-        arbitrated: counters.arbitrated,
-        refused: counters.refused,
-    }
-}
-
-/// A cause of restarts as results have it.
-pub(crate) fn cause_name(cause: Cause) -> String {
-    let named = Cause::RESTARTS.iter().find(|(known, _)| *known == cause);
-    named.map_or_else(String::new, |(_, name)| name.to_lowercase().replace('_', "-"))
-}
-
 fn conflicts(symbols: Option<&SymbolTable>, profile: &Profile) -> Vec<ConflictResult> {
     let result = |(key, totals): (&ConflictKey, &ConflictTotals)| ConflictResult {
         requester: requester(symbols, key),
@@ -274,7 +300,7 @@ fn conflicts(symbols: Option<&SymbolTable>, profile: &Profile) -> Vec<ConflictRe
         address: data_place(symbols, key.address),
         requester_is_transactional: key.requester_is_transactional,
         requester_writes: key.requester_writes,
-        winner: winner(key),
+        winner: Winner::of(key),
         rule: key.rule,
         totals: *totals,
     };
@@ -286,10 +312,6 @@ fn conflicts(symbols: Option<&SymbolTable>, profile: &Profile) -> Vec<ConflictRe
 /// Who asked for a word that a transaction had.
 pub(crate) fn requester(symbols: Option<&SymbolTable>, key: &ConflictKey) -> String {
     if key.requester_pc == 0 { "[device]".to_owned() } else { place(symbols, key.requester_pc) }
-}
-
-pub(crate) fn winner(key: &ConflictKey) -> &'static str {
-    if key.requester_won { "requester" } else { "holder" }
 }
 
 fn functions(symbols: Option<&SymbolTable>, samples: &BTreeMap<(Privilege, u64), u64>) -> Vec<FunctionResult> {

@@ -3,7 +3,7 @@
 use crate::hart::{Hart, Privilege};
 use crate::machine::Event;
 use crate::output::OutputError;
-use crate::result::{cause_name, data_place, place, requester, winner};
+use crate::result::{Winner, data_place, place, requester};
 use crate::symbols::SymbolTable;
 use crate::timeline::{Timeline, Track};
 use concord_abi::htm::Cause;
@@ -91,7 +91,7 @@ impl Tracer {
                 Doing::Attempt { cause: None } => "transaction",
                 Doing::Attempt { cause: Some(Cause::None) } => "dropped",
                 Doing::Attempt { cause: Some(cause) } => {
-                    text = format!("restart: {}", cause_name(cause));
+                    text = format!("restart: {}", cause.name());
                     &text
                 }
             };
@@ -121,7 +121,7 @@ impl Tracer {
             ("requester", &*requester(symbols, key)),
             ("holder", &place(symbols, key.holder_pc)),
             ("address", &data_place(symbols, key.address)),
-            ("winner", winner(key)),
+            ("winner", Winner::of(key).name()),
             ("rule", key.rule.name()),
         ];
         let track = Track::Transactions(conflict.requester_hart.unwrap_or(conflict.holder_hart));

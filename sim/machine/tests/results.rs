@@ -9,6 +9,7 @@ mod bare;
 
 use assembler::ld;
 use bare::*;
+use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
 use concord_abi::htm::Control;
 use concord_machine::result::ResultDocument;
@@ -110,7 +111,11 @@ fn document(timeline: Option<&Path>) -> Value {
     let mut machine = bare.machine(Gear::Timed);
     let options = Options { timeline: timeline.map(Path::to_owned), ..Options::default() };
     let (outcome, _) = run_machine(&mut machine, &options);
-    let document = result::document(&mut machine, &outcome, 0.0).expect("a document");
+    let document = result::document(&mut machine, &outcome, 0.1 + 0.2).expect("a document");
+    let text = serde_json::to_string_pretty(&document).expect("JSON");
+    let read: ResultDocument = serde_json::from_str(&text).expect("a document is read by the type that wrote it");
+    assert_eq!(serde_json::to_string_pretty(&read).expect("JSON"), text);
+    assert_eq!(read, document);
     serde_json::to_value(document).expect("JSON")
 }
 
@@ -132,14 +137,14 @@ fn a_timed_region_is_timed_and_may_begin_in_a_run_of_its_own() {
 
     let timed = Options { timed_region: true, ..Options::default() };
     let whole = finish(machine(), &timed);
-    assert_eq!((whole.exit, whole.gear), ("powered-off", "functional"));
+    assert_eq!((whole.exit, whole.gear), (Exit::PoweredOff, Gear::Functional));
     assert!(misses(&whole) > 0);
 
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("region");
     let snapshot = Some((SnapshotEvent::RegionBegin, path.clone()));
     let cut = finish(machine(), &Options { snapshot, ends_at_snapshot: true, ..timed.clone() });
-    assert_eq!((cut.exit, cut.gear), ("limit-reached", "timed"));
+    assert_eq!((cut.exit, cut.gear), (Exit::LimitReached, Gear::Timed));
     assert!(cut.instructions < whole.instructions);
     let rest = finish(Machine::resume(&path).expect("a snapshot"), &timed);
     assert_eq!(rest.digest, whole.digest);

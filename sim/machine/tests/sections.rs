@@ -12,7 +12,9 @@ mod guest;
 
 use assembler::*;
 use bare::*;
+use concord_abi::exit::Exit;
 use concord_abi::hint::{Hint, SectionKind};
+use concord_machine::result::ResultDocument;
 use concord_machine::run::{Options, SnapshotEvent};
 use concord_machine::{Gear, Machine, result};
 use guest::*;
@@ -213,7 +215,11 @@ fn machine(gear: Gear) -> Machine {
 fn document(mut machine: Machine, options: &Options) -> Value {
     let (outcome, _) = run_machine(&mut machine, options);
     let document = result::document(&mut machine, &outcome, 0.0).expect("a document");
-    assert_eq!(document.exit, "powered-off", "{:?}", document.message);
+    assert_eq!(document.exit, Exit::PoweredOff, "{:?}", document.message);
+    let text = serde_json::to_string_pretty(&document).expect("JSON");
+    let read: ResultDocument = serde_json::from_str(&text).expect("a document is read by the type that wrote it");
+    assert_eq!(serde_json::to_string_pretty(&read).expect("JSON"), text);
+    assert_eq!(read, document);
     serde_json::to_value(document).expect("JSON")
 }
 

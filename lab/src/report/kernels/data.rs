@@ -1,10 +1,15 @@
 //! The finished runs of a comparison, and the values of one quantity over the seeds of a group.
 
 use crate::compare::plan::{Group, Plan, Run};
-use crate::compare::record::{RunResult, SectionRecord};
 use crate::compare::schedule::RunOutcome;
 use crate::compare::statistics::{self, Estimate};
+use concord_machine::result::ResultDocument;
+use concord_machine::sections::report::SectionResult;
 use std::collections::BTreeMap;
+
+/// The kinds of spinlocks, as results name them.
+pub const KIND_SPIN: &str = "spin";
+pub const KIND_RAW: &str = "raw";
 
 /// A whole comparison.
 #[derive(Debug)]
@@ -19,7 +24,7 @@ pub struct Data<'a> {
 pub struct GroupData<'a> {
     pub group: &'a Group,
     /// Those that did their work, by seed.
-    pub runs: Vec<(&'a Run, &'a RunResult)>,
+    pub runs: Vec<(&'a Run, &'a ResultDocument)>,
     /// The others, with what went wrong, what there is of a result, and the last lines of the console.
     pub failures: Vec<Failure<'a>>,
     /// The place of the group with the same workload and harts on the first kernel.
@@ -32,7 +37,7 @@ pub struct Failure<'a> {
     pub run: &'a Run,
     pub why: String,
     /// None where the boot failed.
-    pub result: Option<&'a RunResult>,
+    pub result: Option<&'a ResultDocument>,
     pub console: &'a [String],
 }
 
@@ -46,7 +51,7 @@ impl<'a> Data<'a> {
             let mut data = GroupData { group, runs: Vec::new(), failures: Vec::new(), baseline };
             for (run, outcome) in group.runs.iter().zip(outcomes) {
                 match outcome {
-                    RunOutcome::Made(file) => match file.result.failure() {
+                    RunOutcome::Made(file) => match file.failure() {
                         None => data.runs.push((run, &file.result)),
                         Some(why) => {
                             let (result, console) = (Some(&file.result), file.result.console.as_slice());
@@ -74,7 +79,7 @@ impl<'a> Data<'a> {
     }
 
     /// By what part a quantity's mean is above the first kernel's.
-    pub fn change(&self, group: &GroupData, value: impl Fn(&RunResult) -> f64) -> Option<Estimate> {
+    pub fn change(&self, group: &GroupData, value: impl Fn(&ResultDocument) -> f64) -> Option<Estimate> {
         if self.is_baseline(group) {
             return None;
         }
@@ -94,24 +99,28 @@ impl<'a> Data<'a> {
 
 impl GroupData<'_> {
     /// One quantity of every run, by seed.
-    pub fn values(&self, value: impl Fn(&RunResult) -> f64) -> Vec<f64> {
+    pub fn values(&self, value: impl Fn(&ResultDocument) -> f64) -> Vec<f64> {
         self.runs.iter().map(|(_, run)| value(run)).collect()
     }
 
     /// The mean of one quantity over the seeds.
-    pub fn mean(&self, value: impl Fn(&RunResult) -> f64) -> Option<Estimate> {
+    pub fn mean(&self, value: impl Fn(&ResultDocument) -> f64) -> Option<Estimate> {
         statistics::mean(&self.values(value))
     }
 
     /// The mean of a quantity's share of another, each run's own; none where the whole is nothing in any run.
-    pub fn share(&self, part: impl Fn(&RunResult) -> u64, whole: impl Fn(&RunResult) -> u64) -> Option<Estimate> {
+    pub fn share(
+        &self,
+        part: impl Fn(&ResultDocument) -> u64,
+        whole: impl Fn(&ResultDocument) -> u64,
+    ) -> Option<Estimate> {
         let is_nothing = self.runs.iter().any(|(_, run)| whole(run) == 0);
         if is_nothing { None } else { self.mean(|run| part(run) as f64 / whole(run) as f64) }
     }
 
     /// The critical sections of every run under a name, with one record for each run that has any.
-    pub fn sections_by<K: Ord>(&self, name: impl Fn(&SectionRecord) -> K) -> BTreeMap<K, Vec<(usize, &SectionRecord)>> {
-        let mut named: BTreeMap<K, Vec<(usize, &SectionRecord)>> = BTreeMap::new();
+    pub fn sections_by<K: Ord>(&self, name: impl Fn(&SectionResult) -> K) -> BTreeMap<K, Vec<(usize, &SectionResult)>> {
+        let mut named: BTreeMap<K, Vec<(usize, &SectionResult)>> = BTreeMap::new();
         for (index, (_, run)) in self.runs.iter().enumerate() {
             for section in &run.sections {
                 named.entry(name(section)).or_default().push((index, section));
@@ -123,8 +132,8 @@ impl GroupData<'_> {
     /// The mean over all runs of a quantity of some sections, which is nothing in a run that has none of them.
     pub fn mean_of(
         &self,
-        sections: &[(usize, &SectionRecord)],
-        value: impl Fn(&SectionRecord) -> u64,
+        sections: &[(usize, &SectionResult)],
+        value: impl Fn(&SectionResult) -> u64,
     ) -> Option<Estimate> {
         let mut values = vec![0.0; self.runs.len()];
         for (index, section) in sections {

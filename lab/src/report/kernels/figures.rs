@@ -3,11 +3,11 @@
 use super::data::{Data, GroupData};
 use super::seen;
 use super::tables::{concurrency_of, io_sites_of, spin_share};
-use crate::compare::record::RunResult;
 use crate::compare::statistics::Estimate;
 use crate::report::chart::{Bar, Category, Chart, Segment};
 use crate::report::figure::{Figure, Key, NO_RANGE, class, drawable, key};
 use crate::report::table::{Show, grouped, shown};
+use concord_machine::result::ResultDocument;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The figure above the table of this name; none where the table stands alone.
@@ -85,7 +85,7 @@ fn time(data: &Data) -> Figure {
     let from = first_compared(data);
     let mut charts = Vec::new();
     for (what, value) in [
-        ("Kernel time", (|run| run.kernel_cycles() as f64) as fn(&RunResult) -> f64),
+        ("Kernel time", (|run| run.kernel_cycles() as f64) as fn(&ResultDocument) -> f64),
         ("Elapsed time", |run| run.region_cycles as f64),
     ] {
         charts.extend(if from == 0 {
@@ -103,9 +103,9 @@ fn time(data: &Data) -> Figure {
 
 fn synchronization(data: &Data) -> Figure {
     let charts = by_workload(data, "Lost to synchronization", "kernel time lost (%)", 0, |group, kernel| {
-        let spinning = group.share(RunResult::spin_cycles, RunResult::kernel_cycles)?;
-        let restarts = group.share(RunResult::transaction_cycles, RunResult::kernel_cycles)?;
-        let lost = group.share(|run| run.lost_cycles(), RunResult::kernel_cycles)?;
+        let spinning = group.share(ResultDocument::spin_cycles, ResultDocument::kernel_cycles)?;
+        let restarts = group.share(ResultDocument::transaction_cycles, ResultDocument::kernel_cycles)?;
+        let lost = group.share(|run| run.lost_cycles(), ResultDocument::kernel_cycles)?;
         let segment = |estimate: Estimate, what: &str, class: String| Segment {
             value: estimate.mean * 100.0,
             class,
@@ -128,11 +128,12 @@ fn synchronization(data: &Data) -> Figure {
 fn conversion(data: &Data) -> Figure {
     let from = first_compared(data);
     let mut charts = by_workload(data, "By count", "spinlock_t sections committed (%)", from, |group, kernel| {
-        let estimate = spin_share(group, |section| section.transactional, |section| section.locked)?;
+        let estimate = spin_share(group, |section| section.totals.transactional, |section| section.totals.locked)?;
         Some(plain(group, "committed, by count", estimate, Show::Percent, class(kernel)))
     });
     charts.extend(by_workload(data, "By cycles", "spinlock_t sections committed (%)", from, |group, kernel| {
-        let estimate = spin_share(group, |section| section.transactional_cycles, |section| section.hold_cycles)?;
+        let estimate =
+            spin_share(group, |section| section.totals.transactional_cycles, |section| section.totals.hold_cycles)?;
         Some(plain(group, "committed, by cycles", estimate, Show::Percent, class(kernel)))
     }));
     for chart in &mut charts {
@@ -173,15 +174,15 @@ fn by_kernel(data: &Data, y_label: &str, from: usize, segments: impl Fn(&GroupDa
 }
 
 /// A mode's class, its name and its cycles.
-type Mode = (&'static str, &'static str, fn(&RunResult) -> u64);
+type Mode = (&'static str, &'static str, fn(&ResultDocument) -> u64);
 
 fn modes(data: &Data) -> Figure {
-    let whole = RunResult::all_cycles;
+    let whole = ResultDocument::all_cycles;
     let modes: [Mode; 4] = [
-        ("user", "user", RunResult::user_cycles),
-        ("system", "system", RunResult::kernel_cycles),
-        ("wait", "I/O wait", RunResult::io_wait_cycles),
-        ("idle", "idle", RunResult::idle_cycles),
+        ("user", "user", ResultDocument::user_cycles),
+        ("system", "system", ResultDocument::kernel_cycles),
+        ("wait", "I/O wait", ResultDocument::io_wait_cycles),
+        ("idle", "idle", ResultDocument::idle_cycles),
     ];
     let charts = by_kernel(data, "cycles of all harts (%)", 0, |group| {
         let segment = |(class, name, value): &Mode| {
@@ -200,7 +201,7 @@ fn restarts(data: &Data) -> Figure {
         .iter()
         .flat_map(|group| &group.runs)
         .flat_map(|(_, run)| &run.sections)
-        .flat_map(|section| section.restarts.iter())
+        .flat_map(|section| section.totals.restarts.iter())
         .filter_map(|(cause, count)| (*count > 0).then_some(cause))
         .collect();
     // Colours of kernels, from the second on: here they stand for causes.
@@ -208,10 +209,10 @@ fn restarts(data: &Data) -> Figure {
         causes.iter().enumerate().map(|(index, cause)| (*cause, class(index + 1))).collect();
     let charts = by_kernel(data, "kernel time lost to restarts (%)", 0, |group| {
         let segment = |cause: &&String| {
-            let cycles = |run: &RunResult| -> u64 {
-                run.sections.iter().filter_map(|section| section.restart_cycles.get(*cause)).sum()
+            let cycles = |run: &ResultDocument| -> u64 {
+                run.sections.iter().filter_map(|section| section.totals.restart_cycles.get(*cause)).sum()
             };
-            let estimate = group.share(cycles, RunResult::kernel_cycles).filter(|estimate| estimate.mean > 0.0)?;
+            let estimate = group.share(cycles, ResultDocument::kernel_cycles).filter(|estimate| estimate.mean > 0.0)?;
             let hover = hover(group, cause, &format!("{}% of kernel time", shown(&estimate, Show::Percent)));
             Some(Segment { value: estimate.mean * 100.0, class: classes[*cause].clone(), hover })
         };

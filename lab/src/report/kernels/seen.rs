@@ -2,9 +2,10 @@
 
 use super::data::{Data, GroupData};
 use super::tables::{concurrency_of, io_sites_of, ranked_locks, spin_share};
-use crate::compare::record::{KIND_RAW, KIND_SPIN, RunResult};
 use crate::compare::statistics::Estimate;
+use crate::report::kernels::data::{KIND_RAW, KIND_SPIN};
 use crate::report::table::{Show, grouped, shown};
+use concord_machine::result::ResultDocument;
 
 /// The groups of each kernel from one on, with the kernel's name.
 fn by_kernel<'a, 'b>(data: &'b Data<'a>, from: usize) -> Vec<(&'b str, Vec<&'b GroupData<'a>>)> {
@@ -33,7 +34,7 @@ fn values(groups: &[&GroupData], of: impl Fn(&GroupData) -> Option<Estimate>) ->
 }
 
 /// How kernels changed something against the first.
-fn changes(data: &Data, what: &str, value: impl Fn(&RunResult) -> f64) -> Option<String> {
+fn changes(data: &Data, what: &str, value: impl Fn(&ResultDocument) -> f64) -> Option<String> {
     let mut parts = Vec::new();
     for (name, groups) in by_kernel(data, 1) {
         let changes = values(&groups, |group| data.change(group, &value));
@@ -57,8 +58,9 @@ pub fn time(data: &Data) -> String {
 }
 
 pub fn spinlocks(data: &Data) -> String {
-    let acquires =
-        |run: &RunResult| run.sections_of(&[KIND_SPIN, KIND_RAW]).map(|section| section.locked).sum::<u64>() as f64;
+    let acquires = |run: &ResultDocument| {
+        run.sections_of(&[KIND_SPIN, KIND_RAW]).map(|section| section.totals.locked).sum::<u64>() as f64
+    };
     changes(data, "The number of spinlocks taken as locks", acquires)
         .unwrap_or_else(|| "Spinlocks: acquisitions and loops".to_owned())
 }
@@ -79,20 +81,25 @@ fn shares(
 }
 
 pub fn modes(data: &Data) -> String {
-    let whole = RunResult::all_cycles;
-    shares(data, 0, "takes", "The kernel's share of all cycles", |group| group.share(RunResult::kernel_cycles, whole))
-        .unwrap_or_else(|| "User, system, I/O wait and idle time".to_owned())
+    let whole = ResultDocument::all_cycles;
+    shares(data, 0, "takes", "The kernel's share of all cycles", |group| {
+        group.share(ResultDocument::kernel_cycles, whole)
+    })
+    .unwrap_or_else(|| "User, system, I/O wait and idle time".to_owned())
 }
 
 pub fn synchronization(data: &Data) -> String {
-    let lost = RunResult::lost_cycles;
-    shares(data, 0, "loses", "Kernel time lost to synchronization", |group| group.share(lost, RunResult::kernel_cycles))
-        .unwrap_or_else(|| "Kernel time lost to synchronization".to_owned())
+    let lost = ResultDocument::lost_cycles;
+    shares(data, 0, "loses", "Kernel time lost to synchronization", |group| {
+        group.share(lost, ResultDocument::kernel_cycles)
+    })
+    .unwrap_or_else(|| "Kernel time lost to synchronization".to_owned())
 }
 
 pub fn conversion(data: &Data) -> String {
     let from = usize::from(data.plan.description.kernels.len() > 1);
-    let of = |group: &GroupData| spin_share(group, |section| section.transactional, |section| section.locked);
+    let of =
+        |group: &GroupData| spin_share(group, |section| section.totals.transactional, |section| section.totals.locked);
     shares(data, from, "commits", "Sections of spinlock_t that commit as transactions, by count", of)
         .unwrap_or_else(|| "No sections of spinlock_t were seen".to_owned())
 }
@@ -126,7 +133,7 @@ pub fn restarts(data: &Data) -> String {
     for (name, groups) in by_kernel(data, 0) {
         let mut cycles = std::collections::BTreeMap::<&str, u64>::new();
         let sections = groups.iter().flat_map(|group| &group.runs).flat_map(|(_, run)| &run.sections);
-        for (cause, count) in sections.flat_map(|section| &section.restart_cycles) {
+        for (cause, count) in sections.flat_map(|section| &section.totals.restart_cycles) {
             *cycles.entry(cause).or_default() += count;
         }
         let all: u64 = cycles.values().sum();

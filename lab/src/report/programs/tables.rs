@@ -2,8 +2,9 @@
 
 use super::data::{Data, Group, in_order, link};
 use crate::compare::statistics::{self, Estimate};
-use crate::programs::record::{LATENCY, LOOP_TIME, Measurement, OPERATION_TIME, RunResult, SECTION_TIME, unit_of};
+use crate::programs::record::{LATENCY, LOOP_TIME, Measurement, OPERATION_TIME, SECTION_TIME, unit_of};
 use crate::report::table::{Cell, Column, Show, Table};
+use concord_machine::result::ResultDocument;
 
 /// Counters that a table shows together.
 pub struct Counters {
@@ -276,14 +277,14 @@ pub fn failures(data: &Data) -> Table {
 pub fn runs(data: &Data) -> Table {
     let mut rows = Vec::new();
     for (run, file) in &data.runs {
-        let RunResult { exit, instructions, clock_cycles, digest, .. } = &file.result;
+        let ResultDocument { exit, instructions, clock_cycles, digest, .. } = &file.result;
         rows.push(vec![
             run.case.into(),
             (run.harts as u64).into(),
             run.subject.into(),
             run.seed.into(),
             run.id.as_str().into(),
-            exit.as_str().into(),
+            exit.name().into(),
             (*instructions).into(),
             (*clock_cycles).into(),
             digest.as_str().into(),

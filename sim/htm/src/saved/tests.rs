@@ -3,6 +3,7 @@ use crate::Memory;
 use crate::context::Frame;
 use crate::policy::Policy;
 use crate::transaction::Restart;
+use concord_abi::htm::Cause;
 
 struct Words;
 
@@ -53,7 +54,9 @@ fn what_cannot_be_is_refused() {
         ("the generator of random numbers is at its fixed point", |engine| engine.random = 0),
         ("as many transactions are live as there are", |engine| engine.live = 2),
         ("there were more transactions than can be", |engine| engine.next_id = u64::MAX),
-        ("a counter is higher than a run can count", |engine| engine.counters[1].restarts[7] = u64::MAX),
+        ("a counter is higher than a run can count", |engine| {
+            *engine.counters[1].restarts.of_mut(Cause::Depth) = u64::MAX
+        }),
         ("a hart or a frame has no transaction where it names one", |engine| engine.harts[1].active = Some(3)),
         ("a transaction is suspended and is not", |engine| live(engine, 0).suspended = false),
         ("a transaction is suspended and is not", |engine| live(engine, 1).suspended = true),

@@ -166,7 +166,9 @@ pub fn run(program: &Program, policy: Policy, options: Options) -> Result<Outcom
         world.seen.suspended += counters.suspended;
         world.seen.refused += counters.refused;
         world.seen.overflowed += counters.overflowed_lines;
-        world.seen.restarts.iter_mut().zip(counters.restarts).for_each(|(sum, count)| *sum += count);
+        for (cause, count) in counters.restarts.iter() {
+            world.seen.restarts[cause as usize] += count;
+        }
     }
     let World { events, memory, operations, seen, .. } = world;
     Ok(Outcome { events, memory, operations, engine, seen })

@@ -3,7 +3,7 @@
 use super::Sections;
 use super::locks::LockTotals;
 use super::site::{Site, Totals};
-use crate::result::{cause_name, name};
+use crate::result::name;
 use crate::symbols::SymbolTable;
 use concord_abi::hint::SectionKind;
 use concord_abi::htm::Cause;
@@ -24,7 +24,7 @@ pub struct SectionProfile {
 }
 
 /// What sections cost. Maps by cause have the causes that there were.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SectionTotals {
     /// Sections that had their lock.
     pub locked: u64,
@@ -61,7 +61,7 @@ pub struct SectionTotals {
 }
 
 /// The sections that begin at one call site.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SectionResult {
     /// Where the lock function returns to; `[others]` for all call sites beyond those that are told apart.
     pub site: String,
@@ -78,12 +78,44 @@ pub struct SectionResult {
 }
 
 /// All sections of one lock.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SectionLockResult {
     /// Address, with the symbol where there is one.
     pub lock: String,
     #[serde(flatten)]
     pub totals: LockTotals,
+}
+
+impl SectionTotals {
+    /// Sections that came to their end, as locks or as transactions.
+    pub fn executions(&self) -> u64 {
+        self.locked + self.transactional
+    }
+
+    /// Restarts of all causes.
+    pub fn restarts_total(&self) -> u64 {
+        self.restarts.values().sum()
+    }
+
+    /// Restarts of one cause.
+    pub fn restarts_of(&self, cause: Cause) -> u64 {
+        self.restarts.get(cause.name()).copied().unwrap_or(0)
+    }
+
+    /// What the restarts of one cause cost.
+    pub fn restart_cycles_of(&self, cause: Cause) -> u64 {
+        self.restart_cycles.get(cause.name()).copied().unwrap_or(0)
+    }
+
+    /// Cycles that transactions lost: to restarts, and waiting for each other.
+    pub fn transaction_cycles(&self) -> u64 {
+        self.restart_cycles.values().sum::<u64>() + self.wait_cycles
+    }
+
+    /// Cycles lost to synchronization.
+    pub fn lost_cycles(&self) -> u64 {
+        self.spin_cycles + self.transaction_cycles()
+    }
 }
 
 impl Sections {
@@ -166,7 +198,7 @@ fn totals(totals: &Totals) -> SectionTotals {
 }
 
 fn by_cause(numbers: &[u64; 8]) -> BTreeMap<String, u64> {
-    let number = |(cause, _): &(Cause, &str)| (cause_name(*cause), numbers[*cause as usize]);
+    let number = |(cause, _): &(Cause, &str)| (cause.name().to_owned(), numbers[*cause as usize]);
     Cause::RESTARTS.iter().map(number).filter(|(_, number)| *number != 0).collect()
 }
 

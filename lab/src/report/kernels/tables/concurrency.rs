@@ -21,10 +21,10 @@ const NAMES: [(&str, &str); 7] = [
 pub fn concurrency_of(groups: &[&GroupData]) -> BTreeMap<u64, u64> {
     let mut most = BTreeMap::<(&str, &str), u64>::new();
     let runs = groups.iter().flat_map(|group| &group.runs);
-    for section in runs.flat_map(|(_, run)| &run.sections).filter(|section| section.executions() > 0) {
+    for section in runs.flat_map(|(_, run)| &run.sections).filter(|section| section.totals.executions() > 0) {
         let most = most.entry((&section.site, &section.kind)).or_default();
         // The hart that enters is there itself.
-        *most = (*most).max(section.concurrency_max).max(1);
+        *most = (*most).max(section.totals.concurrency_max as u64).max(1);
     }
     let mut histogram = BTreeMap::new();
     for most in most.into_values() {

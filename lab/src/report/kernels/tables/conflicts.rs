@@ -1,12 +1,12 @@
 //! Conflicts of transactions, and those that the wrong one won (figure 7).
 
 use super::{Data, by_group, by_group_columns};
-use crate::compare::record::RunResult;
 use crate::report::table::{Column, Show, Table};
+use concord_machine::result::ResultDocument;
 
 /// Conflicts that inverted the kernel's priorities under the chosen policy.
 pub fn conflicts(data: &Data) -> Table {
-    let inversions = |run: &RunResult| run.conflict_totals.inversions;
+    let inversions = |run: &ResultDocument| run.conflict_totals.inversions;
     Table {
         name: "conflicts".to_owned(),
         title: format!("Conflicts and priority inversions under {}", data.plan.description.board.transactions.manager.name()),

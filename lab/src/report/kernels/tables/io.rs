@@ -1,8 +1,10 @@
 //! Critical sections that restarted for I/O (figure 6 and table 7).
 
 use super::{Data, GroupData, by_group, by_group_columns, group_cells, group_columns, runs_cell, runs_column};
-use crate::compare::record::{CAUSE_IO, RunResult, SectionRecord};
 use crate::report::table::{Cell, Column, Show, Table};
+use concord_abi::htm::Cause;
+use concord_machine::result::ResultDocument;
+use concord_machine::sections::report::SectionResult;
 use std::collections::BTreeMap;
 
 /// Call sites of a group that the table has.
@@ -34,7 +36,7 @@ impl IoSite {
 pub fn io_sites_of(group: &GroupData) -> Vec<IoSite> {
     let mut sites = Vec::new();
     for ((site, _), sections) in group.sections_by(|section| (section.site.clone(), section.kind.clone())) {
-        let sum = |value: fn(&SectionRecord) -> u64| sections.iter().map(|(_, section)| value(section)).sum::<u64>();
+        let sum = |value: fn(&SectionResult) -> u64| sections.iter().map(|(_, section)| value(section)).sum::<u64>();
         let mut forced = BTreeMap::<&str, u64>::new();
         for (function, count) in sections.iter().flat_map(|(_, section)| &section.io_restarts_at) {
             *forced.entry(function).or_default() += count;
@@ -43,8 +45,8 @@ pub fn io_sites_of(group: &GroupData) -> Vec<IoSite> {
         let forced_by = forced.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(a.0)));
         sites.push(IoSite {
             site,
-            executions: sum(SectionRecord::executions),
-            io_restarts: sum(SectionRecord::io_restarts),
+            executions: sum(|section| section.totals.executions()),
+            io_restarts: sum(|section| section.totals.restarts_of(Cause::NeedExclusive)),
             forced_by: forced_by.map_or_else(String::new, |(function, _)| function.to_owned()),
         });
     }
@@ -53,9 +55,9 @@ pub fn io_sites_of(group: &GroupData) -> Vec<IoSite> {
     sites
 }
 
-fn at_depth(run: &RunResult, is_wanted: impl Fn(usize) -> bool) -> u64 {
-    let of_section = |section: &SectionRecord| -> u64 {
-        let depths = section.io_restarts_by_depth.iter().enumerate();
+fn at_depth(run: &ResultDocument, is_wanted: impl Fn(usize) -> bool) -> u64 {
+    let of_section = |section: &SectionResult| -> u64 {
+        let depths = section.totals.io_restarts_by_depth.iter().enumerate();
         depths.filter(|(index, _)| is_wanted(index + 1)).map(|(_, count)| count).sum()
     };
     run.sections.iter().map(of_section).sum()
@@ -72,12 +74,15 @@ pub fn io(data: &Data) -> Table {
     columns.push(Column::new("depth_mean", "mean depth", Show::Decimal));
     columns.push(Column::new("io_restart_share", "lost (% of kernel time)", Show::Percent));
     let cells = |group: &GroupData| {
-        let restarts = |run: &RunResult| run.sections.iter().map(SectionRecord::io_restarts).sum::<u64>();
-        let executions = |run: &RunResult| run.sections.iter().map(SectionRecord::executions).sum::<u64>();
-        let cycles = |run: &RunResult| -> u64 {
-            run.sections.iter().map(|section| section.restart_cycles.get(CAUSE_IO).copied().unwrap_or(0)).sum()
+        let restarts = |run: &ResultDocument| {
+            run.sections.iter().map(|section| section.totals.restarts_of(Cause::NeedExclusive)).sum::<u64>()
         };
-        let weighted = |run: &RunResult| -> u64 {
+        let executions =
+            |run: &ResultDocument| run.sections.iter().map(|section| section.totals.executions()).sum::<u64>();
+        let cycles = |run: &ResultDocument| -> u64 {
+            run.sections.iter().map(|section| section.totals.restart_cycles_of(Cause::NeedExclusive)).sum()
+        };
+        let weighted = |run: &ResultDocument| -> u64 {
             (1..=64).map(|depth| depth as u64 * at_depth(run, |found| found == depth)).sum()
         };
         let mut cells: Vec<Cell> = vec![
@@ -90,7 +95,7 @@ pub fn io(data: &Data) -> Table {
             cells.push(group.mean(|run| at_depth(run, is_wanted) as f64).into());
         }
         cells.push(group.share(weighted, |run| at_depth(run, |_| true)).into());
-        cells.push(group.share(cycles, RunResult::kernel_cycles).into());
+        cells.push(group.share(cycles, ResultDocument::kernel_cycles).into());
         cells
     };
     Table {

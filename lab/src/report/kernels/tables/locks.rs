@@ -1,16 +1,17 @@
 //! The locks that matter most: those whose waiting and restarting cost the most cycles.
 
 use super::{Data, GroupData, function_of, group_cells, group_columns, runs_cell, runs_column};
-use crate::compare::record::{LockRecord, RunResult, SectionRecord};
 use crate::compare::statistics;
 use crate::report::table::{Cell, Column, Show, Table};
+use concord_machine::result::ResultDocument;
+use concord_machine::sections::report::{SectionLockResult, SectionResult};
 use std::collections::BTreeMap;
 
 /// Locks of a workload that a table has.
 const LOCKS_MAX: usize = 5;
 
 /// What a lock is called: by its symbol where there is one, and otherwise by the function that takes it.
-fn name(section: &SectionRecord) -> String {
+fn name(section: &SectionResult) -> String {
     match &section.lock {
         Some(lock) => lock.clone(),
         None => format!("{} lock of {}", section.kind, function_of(&section.site)),
@@ -58,7 +59,7 @@ pub fn ranked(set: &[GroupData]) -> Vec<String> {
     let mut costs = BTreeMap::<String, u64>::new();
     for group in set {
         for (lock, sections) in group.sections_by(name) {
-            let cycles: u64 = sections.iter().map(|(_, section)| section.lost_cycles()).sum();
+            let cycles: u64 = sections.iter().map(|(_, section)| section.totals.lost_cycles()).sum();
             // A mean, as kernels may have lost different numbers of runs.
             let cost = costs.entry(lock).or_default();
             *cost = (*cost).max(cycles / group.runs.len() as u64);
@@ -69,24 +70,24 @@ pub fn ranked(set: &[GroupData]) -> Vec<String> {
     costs.into_iter().map(|(lock, _)| lock).collect()
 }
 
-fn row(group: &GroupData, lock: &str, sections: &[(usize, &SectionRecord)]) -> Vec<Cell> {
+fn row(group: &GroupData, lock: &str, sections: &[(usize, &SectionResult)]) -> Vec<Cell> {
     let share = || {
         let mut shares = group.values(|_| 0.0);
         for (index, section) in sections {
-            shares[*index] += section.lost_cycles() as f64 / group.runs[*index].1.kernel_cycles().max(1) as f64;
+            shares[*index] += section.totals.lost_cycles() as f64 / group.runs[*index].1.kernel_cycles().max(1) as f64;
         }
         statistics::mean(&shares)
     };
     let mut row = group_cells(group);
     row.insert(2, lock.into());
     row.extend([
-        group.mean_of(sections, |section| section.locked).into(),
-        group.mean_of(sections, |section| section.transactional).into(),
-        group.mean_of(sections, |section| section.spin_cycles).into(),
-        group.mean_of(sections, SectionRecord::restarts).into(),
-        group.mean_of(sections, SectionRecord::transaction_cycles).into(),
+        group.mean_of(sections, |section| section.totals.locked).into(),
+        group.mean_of(sections, |section| section.totals.transactional).into(),
+        group.mean_of(sections, |section| section.totals.spin_cycles).into(),
+        group.mean_of(sections, |section| section.totals.restarts_total()).into(),
+        group.mean_of(sections, |section| section.totals.transaction_cycles()).into(),
         share().into(),
-        sections.iter().map(|(_, section)| section.concurrency_max).max().unwrap_or(0).into(),
+        sections.iter().map(|(_, section)| section.totals.concurrency_max as u64).max().unwrap_or(0).into(),
         runs_cell(group),
     ]);
     row
@@ -108,13 +109,19 @@ pub fn lock_addresses(data: &Data) -> Table {
     ]);
     let rows_of_run = |group: &GroupData, index: usize| -> Vec<Vec<Cell>> {
         let (run, result) = &group.runs[index];
-        let row = |lock: &LockRecord| {
+        let row = |lock: &SectionLockResult| {
             let mut row = group_cells(group);
             row.push(run.seed.into());
             row.push(lock.lock.as_str().into());
             row.extend(
-                [lock.locked, lock.transactional, lock.spin_cycles, lock.restart_cycles, lock.concurrency_max]
-                    .map(Cell::from),
+                [
+                    lock.totals.locked,
+                    lock.totals.transactional,
+                    lock.totals.spin_cycles,
+                    lock.totals.restart_cycles,
+                    u64::from(lock.totals.concurrency_max),
+                ]
+                .map(Cell::from),
             );
             row.push(Cell::Runs(vec![super::link(run)]));
             row
@@ -132,9 +139,9 @@ pub fn lock_addresses(data: &Data) -> Table {
     }
 }
 
-fn costliest(run: &RunResult) -> Vec<&LockRecord> {
-    let cost = |lock: &LockRecord| lock.spin_cycles + lock.restart_cycles;
-    let mut locks: Vec<&LockRecord> = run.section_locks.iter().filter(|lock| cost(lock) > 0).collect();
+fn costliest(run: &ResultDocument) -> Vec<&SectionLockResult> {
+    let cost = |lock: &SectionLockResult| lock.totals.spin_cycles + lock.totals.restart_cycles;
+    let mut locks: Vec<&SectionLockResult> = run.section_locks.iter().filter(|lock| cost(lock) > 0).collect();
     locks.sort_by(|a, b| cost(b).cmp(&cost(a)).then_with(|| a.lock.cmp(&b.lock)));
     locks.truncate(LOCKS_MAX);
     locks

@@ -1,8 +1,9 @@
 //! Restarts of transactions, by cause and by call site.
 
 use super::{Data, GroupData, group_cells, group_columns, runs_cell, runs_column};
-use crate::compare::record::{RunResult, SectionRecord};
 use crate::report::table::{Cell, Column, Show, Table};
+use concord_machine::result::ResultDocument;
+use concord_machine::sections::report::SectionResult;
 use std::collections::BTreeSet;
 
 /// Call sites of a group that the table has.
@@ -32,26 +33,26 @@ pub fn restarts_by_cause(data: &Data) -> Table {
 fn causes(group: &GroupData) -> Vec<Vec<Cell>> {
     let sections = || group.runs.iter().flat_map(|(_, run)| &run.sections);
     let causes: BTreeSet<&String> = sections()
-        .flat_map(|section| section.restarts.iter())
+        .flat_map(|section| section.totals.restarts.iter())
         .filter_map(|(cause, count)| (*count > 0).then_some(cause))
         .collect();
     let row = |cause: &String| {
-        let of = |map: fn(&SectionRecord) -> &std::collections::BTreeMap<String, u64>| {
-            move |run: &RunResult| -> u64 {
+        let of = |map: fn(&SectionResult) -> &std::collections::BTreeMap<String, u64>| {
+            move |run: &ResultDocument| -> u64 {
                 run.sections.iter().map(|section| map(section).get(cause).copied().unwrap_or(0)).sum()
             }
         };
         let (restarts, cycles, exclusive) = (
-            of(|section| &section.restarts),
-            of(|section| &section.restart_cycles),
-            of(|section| &section.exclusive_after),
+            of(|section| &section.totals.restarts),
+            of(|section| &section.totals.restart_cycles),
+            of(|section| &section.totals.exclusive_after),
         );
         let mut row = group_cells(group);
         row.extend([
             cause.as_str().into(),
             group.mean(|run| restarts(run) as f64).into(),
             group.mean(|run| cycles(run) as f64).into(),
-            group.share(cycles, RunResult::kernel_cycles).into(),
+            group.share(cycles, ResultDocument::kernel_cycles).into(),
             group.mean(|run| exclusive(run) as f64).into(),
             runs_cell(group),
         ]);
@@ -84,23 +85,25 @@ pub fn restarts_by_site(data: &Data) -> Table {
 
 fn sites(group: &GroupData) -> Vec<Vec<Cell>> {
     let sites = group.sections_by(|section| (section.site.clone(), section.kind.clone()));
-    let cycles = |sections: &[(usize, &SectionRecord)]| -> u64 {
-        sections.iter().map(|(_, section)| section.transaction_cycles()).sum()
+    let cycles = |sections: &[(usize, &SectionResult)]| -> u64 {
+        sections.iter().map(|(_, section)| section.totals.transaction_cycles()).sum()
     };
-    let mut sites: Vec<_> =
-        sites.into_iter().filter(|(_, sections)| sections.iter().any(|(_, section)| section.restarts() > 0)).collect();
+    let mut sites: Vec<_> = sites
+        .into_iter()
+        .filter(|(_, sections)| sections.iter().any(|(_, section)| section.totals.restarts_total() > 0))
+        .collect();
     // The names are in order, and stay so among equals.
     sites.sort_by_key(|(_, sections)| std::cmp::Reverse(cycles(sections)));
-    let row = |((site, kind), sections): &((String, String), Vec<(usize, &SectionRecord)>)| {
+    let row = |((site, kind), sections): &((String, String), Vec<(usize, &SectionResult)>)| {
         let mut row = group_cells(group);
         row.extend([
             site.as_str().into(),
             lock_name(sections, kind).into(),
-            group.mean_of(sections, SectionRecord::executions).into(),
-            group.mean_of(sections, |section| section.transactional).into(),
-            group.mean_of(sections, SectionRecord::restarts).into(),
+            group.mean_of(sections, |section| section.totals.executions()).into(),
+            group.mean_of(sections, |section| section.totals.transactional).into(),
+            group.mean_of(sections, |section| section.totals.restarts_total()).into(),
             cause_counts(sections, group.runs.len()).into(),
-            group.mean_of(sections, SectionRecord::transaction_cycles).into(),
+            group.mean_of(sections, |section| section.totals.transaction_cycles()).into(),
             runs_cell(group),
         ]);
         row
@@ -109,16 +112,16 @@ fn sites(group: &GroupData) -> Vec<Vec<Cell>> {
 }
 
 /// The lock of a call site, or how many it takes.
-fn lock_name(sections: &[(usize, &SectionRecord)], kind: &str) -> String {
+fn lock_name(sections: &[(usize, &SectionResult)], kind: &str) -> String {
     let named = sections.iter().find_map(|(_, section)| section.lock.clone());
     let most = sections.iter().map(|(_, section)| section.locks).max().unwrap_or(0);
     named.unwrap_or_else(|| format!("{most} {kind} locks"))
 }
 
 /// Restarts a run by cause, most first.
-fn cause_counts(sections: &[(usize, &SectionRecord)], runs_count: usize) -> String {
+fn cause_counts(sections: &[(usize, &SectionResult)], runs_count: usize) -> String {
     let mut causes = std::collections::BTreeMap::<&str, u64>::new();
-    for (cause, count) in sections.iter().flat_map(|(_, section)| &section.restarts) {
+    for (cause, count) in sections.iter().flat_map(|(_, section)| &section.totals.restarts) {
         *causes.entry(cause).or_default() += count;
     }
     let mut causes: Vec<(&str, u64)> = causes.into_iter().filter(|(_, count)| *count > 0).collect();

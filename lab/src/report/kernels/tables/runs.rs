@@ -26,7 +26,7 @@ pub fn runs(data: &Data) -> Table {
             row.extend([run.seed.into(), run.id.as_str().into()]);
             match result {
                 Some(result) => row.extend([
-                    result.exit.as_str().into(),
+                    result.exit.name().into(),
                     result.instructions.into(),
                     result.kernel_cycles().into(),
                     result.region_cycles.into(),

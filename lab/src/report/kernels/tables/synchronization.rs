@@ -1,13 +1,15 @@
 //! What synchronization cost, and how much of it transactions took over.
 
 use super::{Data, GroupData, baseline, by_group, by_group_columns};
-use crate::compare::record::{KIND_RAW, KIND_SPIN, RunResult, SectionRecord};
 use crate::compare::statistics::Estimate;
+use crate::report::kernels::data::{KIND_RAW, KIND_SPIN};
 use crate::report::table::{Cell, Column, Show, Table};
+use concord_machine::result::ResultDocument;
+use concord_machine::sections::report::SectionResult;
 
 /// The share of kernel time lost to synchronization (figure 4).
 pub fn synchronization(data: &Data) -> Table {
-    let lost = RunResult::lost_cycles;
+    let lost = ResultDocument::lost_cycles;
     Table {
         name: "synchronization".to_owned(),
         title: "Kernel time lost to synchronization".to_owned(),
@@ -22,9 +24,9 @@ pub fn synchronization(data: &Data) -> Table {
         ]),
         rows: by_group(data, |group| {
             vec![
-                group.share(lost, RunResult::kernel_cycles).into(),
-                group.share(RunResult::spin_cycles, RunResult::kernel_cycles).into(),
-                group.share(RunResult::transaction_cycles, RunResult::kernel_cycles).into(),
+                group.share(lost, ResultDocument::kernel_cycles).into(),
+                group.share(ResultDocument::spin_cycles, ResultDocument::kernel_cycles).into(),
+                group.share(ResultDocument::transaction_cycles, ResultDocument::kernel_cycles).into(),
                 group.mean(|run| lost(run) as f64).into(),
                 data.change(group, |run| lost(run) as f64).into(),
             ]
@@ -32,15 +34,18 @@ pub fn synchronization(data: &Data) -> Table {
     }
 }
 
-fn of_spinlocks(run: &RunResult, value: impl Fn(&SectionRecord) -> u64) -> f64 {
+fn of_spinlocks(run: &ResultDocument, value: impl Fn(&SectionResult) -> u64) -> f64 {
     run.sections_of(&[KIND_SPIN, KIND_RAW]).map(value).sum::<u64>() as f64
 }
 
 /// Acquisitions of spinlocks and the loops of waiting for them (table 6).
 pub fn spinlocks(data: &Data) -> Table {
     let change = format!("against {} (%)", baseline(data));
-    let values: [fn(&SectionRecord) -> u64; 3] =
-        [|section| section.locked, |section| section.test_loops, |section| section.test_and_set_loops];
+    let values: [fn(&SectionResult) -> u64; 3] = [
+        |section| section.totals.locked,
+        |section| section.totals.test_loops,
+        |section| section.totals.test_and_set_loops,
+    ];
     let mut columns = Vec::new();
     for (name, change_name, heading) in [
         ("acquires", "acquires_change", "acquires"),
@@ -58,8 +63,8 @@ pub fn spinlocks(data: &Data) -> Table {
             .to_owned(),
         columns: by_group_columns(columns),
         rows: by_group(data, |group| {
-            let cells = |value: fn(&SectionRecord) -> u64| -> [Cell; 2] {
-                let of_run = |run: &RunResult| of_spinlocks(run, value);
+            let cells = |value: fn(&SectionResult) -> u64| -> [Cell; 2] {
+                let of_run = |run: &ResultDocument| of_spinlocks(run, value);
                 [group.mean(of_run).into(), data.change(group, of_run).into()]
             };
             values.into_iter().flat_map(cells).collect()
@@ -70,11 +75,12 @@ pub fn spinlocks(data: &Data) -> Table {
 /// The share of a part of `spinlock_t` sections in that part and the rest.
 pub fn spin_share(
     group: &GroupData,
-    part: fn(&SectionRecord) -> u64,
-    rest: fn(&SectionRecord) -> u64,
+    part: fn(&SectionResult) -> u64,
+    rest: fn(&SectionResult) -> u64,
 ) -> Option<Estimate> {
-    let sum =
-        |run: &RunResult, value: fn(&SectionRecord) -> u64| -> u64 { run.sections_of(&[KIND_SPIN]).map(value).sum() };
+    let sum = |run: &ResultDocument, value: fn(&SectionResult) -> u64| -> u64 {
+        run.sections_of(&[KIND_SPIN]).map(value).sum()
+    };
     group.share(|run| sum(run, part), |run| sum(run, part) + sum(run, rest))
 }
 
@@ -93,9 +99,9 @@ pub fn conversion(data: &Data) -> Table {
         ]),
         rows: by_group(data, |group| {
             vec![
-                group.mean(|run| run.sections_of(&[KIND_SPIN]).map(SectionRecord::executions).sum::<u64>() as f64).into(),
-                spin_share(group, |section| section.transactional, |section| section.locked).into(),
-                spin_share(group, |section| section.transactional_cycles, |section| section.hold_cycles).into(),
+                group.mean(|run| run.sections_of(&[KIND_SPIN]).map(|section| section.totals.executions()).sum::<u64>() as f64).into(),
+                spin_share(group, |section| section.totals.transactional, |section| section.totals.locked).into(),
+                spin_share(group, |section| section.totals.transactional_cycles, |section| section.totals.hold_cycles).into(),
             ]
         }),
     }

@@ -1,13 +1,13 @@
 //! How long the work took, and in which mode harts spent it.
 
 use super::{Data, baseline, by_group, by_group_columns};
-use crate::compare::record::RunResult;
 use crate::report::table::{Column, Show, Table};
+use concord_machine::result::ResultDocument;
 
 /// Kernel time and elapsed time, and their changes against the first kernel.
 pub fn time(data: &Data) -> Table {
-    let kernel = |run: &RunResult| run.kernel_cycles() as f64;
-    let elapsed = |run: &RunResult| run.region_cycles as f64;
+    let kernel = |run: &ResultDocument| run.kernel_cycles() as f64;
+    let elapsed = |run: &ResultDocument| run.region_cycles as f64;
     let change = format!("against {} (%)", baseline(data));
     Table {
         name: "time".to_owned(),
@@ -34,7 +34,7 @@ pub fn time(data: &Data) -> Table {
 
 /// User, system, I/O wait and idle time (figure 3 of the paper).
 pub fn modes(data: &Data) -> Table {
-    let whole = RunResult::all_cycles;
+    let whole = ResultDocument::all_cycles;
     Table {
         name: "modes".to_owned(),
         title: "User, system, I/O wait and idle time".to_owned(),
@@ -47,7 +47,7 @@ pub fn modes(data: &Data) -> Table {
         ]),
         rows: by_group(data, |group| {
             let modes =
-                [RunResult::user_cycles, RunResult::kernel_cycles, RunResult::io_wait_cycles, RunResult::idle_cycles];
+                [ResultDocument::user_cycles, ResultDocument::kernel_cycles, ResultDocument::io_wait_cycles, ResultDocument::idle_cycles];
             modes.map(|mode| group.share(mode, whole).into()).into()
         }),
     }
