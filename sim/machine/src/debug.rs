@@ -3,7 +3,7 @@
 //! A broken turn is taken up where it was left, with the same limit, and limits are looked at only where an unbroken run of
 //! ops would look at them. So a run under the debugger retires the same instructions at the same cycles as one without.
 
-use crate::code::{CodePage, line_end};
+use crate::execute::code::{CodePage, line_end};
 use crate::machine::Machine;
 use concord_mem::ram::{PAGE_BYTES, PAGE_SHIFT};
 use concord_mem::translation::peek;

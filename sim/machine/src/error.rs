@@ -4,7 +4,7 @@ use crate::board::BoardError;
 use crate::device_tree::DeviceTreeError;
 use crate::loader::LoadError;
 use crate::output::OutputError;
-use crate::snapshot::SnapshotError;
+use crate::saving::snapshot::SnapshotError;
 use concord_dev::DeviceError;
 use concord_mem::ram::RamError;
 use std::path::PathBuf;

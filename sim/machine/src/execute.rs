@@ -6,7 +6,14 @@
 //!
 //! A translator to host code would take the place of [`Machine::run_turn`] and nothing else: `docs/` says what it needs.
 
-use crate::code::CodePage;
+mod access;
+pub(crate) mod code;
+pub(crate) mod csr;
+mod sbi;
+mod system;
+mod trap;
+
+use crate::execute::code::CodePage;
 use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, Privilege, SSTATUS_FS};
 use crate::machine::{End, Machine};
 use concord_abi::exit::Exit;

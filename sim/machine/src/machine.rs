@@ -4,20 +4,20 @@
 //! the next device event, so that no two running harts are ever further apart than a quantum and one stall. Everything
 //! happens on one host thread; nothing depends on the host.
 
-use crate::changes::Changed;
-use crate::code::CodeCache;
+use crate::accounting::critical_sections::{CriticalSections, LockHint};
+use crate::accounting::statistics::{SAMPLE_CYCLES, Statistics};
+use crate::accounting::trace::{Doing, Trace};
 use crate::configuration::{Configuration, Gear};
 use crate::console::Console;
 use crate::debug::Debug;
 use crate::device_tree::{self, EXTENSIONS, VIRTIO_SLOTS_MAX};
 use crate::error::MachineError;
+use crate::execute::code::CodeCache;
 use crate::hart::{Activity, Hart, INTERRUPT_TIMER};
 use crate::loader;
 use crate::planted::PlantedFault;
-use crate::sections::{LockHint, Sections};
-use crate::statistics::{SAMPLE_CYCLES, Statistics};
+use crate::saving::changes::Changed;
 use crate::symbols::SymbolTable;
-use crate::trace::{Doing, Trace};
 use crate::transaction::Transactions;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
@@ -66,7 +66,7 @@ pub struct Machine {
     pub(crate) bus: Bus,
     pub(crate) code: CodeCache,
     pub(crate) statistics: Statistics,
-    pub(crate) sections: Sections,
+    pub(crate) critical_sections: CriticalSections,
     pub(crate) console: Console,
     pub(crate) symbols: Option<SymbolTable>,
     pub(crate) cycles_per_tick: u64,
@@ -144,7 +144,7 @@ impl Machine {
             memory,
             code,
             statistics: Statistics::new(harts),
-            sections: Sections::new(harts),
+            critical_sections: CriticalSections::new(harts),
             console: Console::default(),
             symbols: None,
             cycles_per_tick: board.clock.frequency_hertz / board.clock.timebase_hertz,
@@ -306,7 +306,7 @@ impl Machine {
                 if unspent_cycles > 0 {
                     self.transactions.cut_stall(hart, unspent_cycles);
                     let id = self.transactions.active_id(hart);
-                    self.sections.stall_was_cut(hart, id, unspent_cycles);
+                    self.critical_sections.stall_was_cut(hart, id, unspent_cycles);
                 }
             }
             Activity::Suspended { address, argument } => {
@@ -454,7 +454,7 @@ impl Machine {
     pub(crate) fn lock_hint(&mut self, hart: usize, code: u16, lock: u64, call_site: u64) {
         let now = self.now(hart);
         let transaction = self.transactions.active_id(hart);
-        if let Some(spun) = self.sections.hint(&LockHint { hart, code, lock, call_site, now, transaction }) {
+        if let Some(spun) = self.critical_sections.hint(&LockHint { hart, code, lock, call_site, now, transaction }) {
             self.trace.push(hart, Doing::Spinning { lock: spun.lock }, spun.since, now);
         }
         if let Some(hint @ (Hint::LockSpinBegin | Hint::LockAcquired | Hint::LockReleased)) = Hint::from_code(code) {

@@ -1,13 +1,13 @@
 //! The result document: everything a run says about itself, in one JSON object.
 
-use crate::changes::Changed;
+use crate::accounting::critical_sections::report::{SectionLockResult, SectionResult, SectionTotals};
+use crate::accounting::statistics::{LockCounters, SAMPLE_CYCLES};
 use crate::configuration::{Configuration, Gear};
 use crate::error::MachineError;
 use crate::hart::Privilege;
 use crate::machine::Machine;
 use crate::run::Outcome;
-use crate::sections::report::{SectionLockResult, SectionResult, SectionTotals};
-use crate::statistics::{LockCounters, SAMPLE_CYCLES};
+use crate::saving::changes::Changed;
 use crate::symbols::SymbolTable;
 use concord_abi::exit::Exit;
 use concord_dev::DeviceStatistics;

@@ -1,9 +1,9 @@
 //! A run: steps the machine until the guest ends it, a limit is reached, or nothing more can happen.
 
+use crate::accounting::trace::Tracer;
 use crate::configuration::Gear;
 use crate::error::MachineError;
 use crate::machine::{End, Event, Machine};
-use crate::trace::Tracer;
 use concord_abi::exit::Exit;
 use std::path::PathBuf;
 use std::str::FromStr;

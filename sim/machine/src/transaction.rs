@@ -8,11 +8,11 @@ mod checking;
 mod instructions;
 mod registers;
 
+use crate::accounting::critical_sections::Rollback;
+use crate::accounting::trace::Doing;
 use crate::hart::{Activity, Hart, Privilege};
 use crate::machine::Machine;
 use crate::planted::PlantedFault;
-use crate::sections::Rollback;
-use crate::trace::Doing;
 use concord_abi::htm::{Cause, XTRAP_PREVIOUS};
 use concord_htm::{Ended, Engine, Loss, Masks, Memory, Party, Popped, Request, WORD_SHIFT, Word, word_mask};
 use concord_isa::op::SINK;
@@ -151,7 +151,7 @@ impl Machine {
     /// A transaction's words are back in memory; nothing made from them may stay.
     fn note_rollback(&mut self, loss: &Loss) {
         self.trace_attempt(loss.hart, loss.attempt_cycle, Some(loss.status));
-        self.sections.rolled_back(&Rollback {
+        self.critical_sections.rolled_back(&Rollback {
             hart: loss.hart,
             id: loss.id,
             cause: Cause::of_status(loss.status),
@@ -186,7 +186,7 @@ impl Machine {
         self.account(hart);
         let lost_cycles = self.harts[hart].cycle.saturating_sub(loss.attempt_cycle);
         let cause = Cause::of_status(loss.status);
-        self.sections.restarted(hart, loss.id, cause, lost_cycles, loss.backoff_cycles);
+        self.critical_sections.restarted(hart, loss.id, cause, lost_cycles, loss.backoff_cycles);
         let Some(checkpoint) = self.transactions.checkpoint(hart) else { return };
         let state = &mut self.harts[hart];
         checkpoint.put_back(state);
@@ -214,7 +214,7 @@ impl Machine {
         let mut words = Words(&self.memory.ram);
         if let Some(loss) = self.transactions.restart(hart, status, now, &mut words) {
             if Cause::of_status(status) == Cause::NeedExclusive {
-                self.sections.needs_exclusive(hart, loss.id, place);
+                self.critical_sections.needs_exclusive(hart, loss.id, place);
             }
             self.note_rollback(&loss);
             self.restart(hart, &loss);
@@ -245,7 +245,7 @@ impl Machine {
 
     /// What follows from a suspension, by a trap or by xpush, of a transaction or, where the id is 0, of none.
     fn suspended(&mut self, hart: usize, id: u64, lines: &[concord_htm::Line]) {
-        self.sections.suspended(hart, id, self.harts[hart].cycle);
+        self.critical_sections.suspended(hart, id, self.harts[hart].cycle);
         self.release_lines(hart, lines);
         self.drop_tainted_translations(hart);
         self.update_live();
@@ -274,7 +274,7 @@ impl Machine {
     /// What follows from a resumption.
     fn resumed(&mut self, hart: usize) {
         let (id, now) = (self.transactions.active_id(hart), self.harts[hart].cycle);
-        self.sections.resumed(hart, id, now);
+        self.critical_sections.resumed(hart, id, now);
     }
 
     /// A hart starts: its part of the extension is as after a reset.
@@ -289,7 +289,7 @@ impl Machine {
     fn committed(&mut self, hart: usize, ended: &Ended) {
         if let Ended::Committed { lines, overflowed_lines, attempt_cycle, id } = ended {
             self.trace_attempt(hart, *attempt_cycle, None);
-            self.sections.committed(hart, *id, self.harts[hart].cycle);
+            self.critical_sections.committed(hart, *id, self.harts[hart].cycle);
             let costs = self.configuration.costs();
             self.release_lines(hart, lines);
             self.harts[hart].translations_tainted = false;

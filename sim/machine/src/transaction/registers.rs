@@ -1,6 +1,6 @@
 //! The control and status registers of Xmetatm (`docs/xmetatm.md`, "Control and status registers").
 
-use crate::csr::IllegalCsr;
+use crate::execute::csr::IllegalCsr;
 use crate::hart::Privilege;
 use crate::machine::Machine;
 use concord_abi::htm::*;

@@ -11,13 +11,13 @@ const HANDLER: u64 = 0x8000_0030;
 
 /// What one hart says, at times that the test gives.
 struct Guest {
-    sections: Sections,
+    sections: CriticalSections,
     transactions: Vec<u64>,
 }
 
 impl Guest {
     fn new(harts: usize) -> Guest {
-        Guest { sections: Sections::new(harts), transactions: vec![0; harts] }
+        Guest { sections: CriticalSections::new(harts), transactions: vec![0; harts] }
     }
 
     fn say(&mut self, hart: usize, now: u64, code: u16, lock: u64, call_site: u64) {
@@ -450,7 +450,7 @@ fn saved_sections_go_on_and_impossible_ones_are_refused() {
     guest.restart(1, Cause::Conflict, 15, 30, 5);
     guest.transactional(1, 40, LOCK, SITE);
     let bytes = postcard::to_stdvec(&guest.sections).unwrap();
-    let read = || postcard::from_bytes::<Sections>(&bytes).unwrap();
+    let read = || postcard::from_bytes::<CriticalSections>(&bytes).unwrap();
     let mut restored = Guest { sections: read(), transactions: guest.transactions.clone() };
     assert!(restored.sections.restore(2));
     for guest in [&mut guest, &mut restored] {
@@ -461,7 +461,7 @@ fn saved_sections_go_on_and_impossible_ones_are_refused() {
     }
     assert_eq!(restored.sections.profile(), guest.sections.profile());
     assert_eq!(restored.results()[&HANDLER].totals.concurrency, [0, 1]);
-    let damaged: [&dyn Fn(&mut Sections); 9] = [
+    let damaged: [&dyn Fn(&mut CriticalSections); 9] = [
         &|_| {},
         &|sections| sections.harts[0].open[0].site = 7,
         &|sections| sections.harts[0].open[0].is_open = false,

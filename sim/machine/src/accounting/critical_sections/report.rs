@@ -1,6 +1,6 @@
-//! Sections as the result document has them.
+//! Critical sections as the result document has them.
 
-use super::Sections;
+use super::CriticalSections;
 use super::locks::LockTotals;
 use super::site::{Site, Totals};
 use crate::result::name;
@@ -26,9 +26,9 @@ pub struct SectionProfile {
 /// What sections cost. Maps by cause have the causes that there were.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SectionTotals {
-    /// Sections that had their lock.
+    /// Critical sections that had their lock.
     pub locked: u64,
-    /// Sections that began with a spin.
+    /// Critical sections that began with a spin.
     pub contended: u64,
     /// Cycles of spins that led to sections that count.
     pub spin_cycles: u64,
@@ -38,7 +38,7 @@ pub struct SectionTotals {
     pub test_and_set_loops: u64,
     /// Cycles that locks were held.
     pub hold_cycles: u64,
-    /// Sections that committed as transactions.
+    /// Critical sections that committed as transactions.
     pub transactional: u64,
     /// Cycles of these from their begins to their ends.
     pub transactional_cycles: u64,
@@ -56,7 +56,7 @@ pub struct SectionTotals {
     pub io_restarts_by_depth: Vec<u64>,
     /// The most harts that were in sections of one lock at once, one of them beginning its section here.
     pub concurrency_max: usize,
-    /// Sections by the number of other harts that they found in sections of the same lock: none, one, and so on.
+    /// Critical sections by the number of other harts that they found in sections of the same lock: none, one, and so on.
     pub concurrency: Vec<u64>,
 }
 
@@ -118,7 +118,7 @@ impl SectionTotals {
     }
 }
 
-impl Sections {
+impl CriticalSections {
     /// What was counted.
     pub fn profile(&self) -> SectionProfile {
         SectionProfile {

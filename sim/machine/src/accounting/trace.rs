@@ -1,11 +1,11 @@
 //! What each hart was doing and when, kept only while somebody wants a timeline.
 
+use crate::accounting::timeline::{Timeline, Track};
 use crate::hart::{Hart, Privilege};
 use crate::machine::Event;
 use crate::output::OutputError;
 use crate::result::{Winner, data_place, place, requester};
 use crate::symbols::SymbolTable;
-use crate::timeline::{Timeline, Track};
 use concord_abi::htm::Cause;
 use concord_htm::profile::Conflict;
 use std::path::Path;

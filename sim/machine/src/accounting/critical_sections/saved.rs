@@ -1,11 +1,11 @@
-//! Sections that come from a snapshot: what must hold.
+//! CriticalSections that come from a snapshot: what must hold.
 
-use super::{Section, Sections};
+use super::{CriticalSections, Section};
 
 /// No run counts this far, and sums of numbers below it do not overflow.
 pub(super) const COUNT_MAX: u64 = 1 << 56;
 
-impl Sections {
+impl CriticalSections {
     /// Takes over what was read from a file, for so many harts; false where it cannot be.
     pub fn restore(&mut self, harts: usize) -> bool {
         let sites = self.sites.len();
@@ -15,7 +15,7 @@ impl Sections {
                 && usize::from(section.others) < harts
                 && section.spin.is_none_or(|cost| cost.is_possible())
         };
-        let kinds = Sections::new(0).sites;
+        let kinds = CriticalSections::new(0).sites;
         let is_possible = self.harts.len() == harts
             && sites <= super::SITES_MAX
             && self.sites.iter().zip(&kinds).filter(|(site, kind)| site.kind == kind.kind).count() == kinds.len()

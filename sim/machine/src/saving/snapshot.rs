@@ -4,15 +4,15 @@
 //! the length of the state, the state (postcard), and each page of RAM that is not all zeroes, with its index. Disks are
 //! not in it, only what was written to them: the images must be what they were, and their digests say whether they are.
 
-use crate::changes::Changed;
+use crate::accounting::critical_sections::CriticalSections;
+use crate::accounting::statistics::Statistics;
 use crate::configuration::Configuration;
 use crate::console::Console;
 use crate::error::MachineError;
 use crate::hart::{Activity, Hart, TIME_CYCLES_MAX};
 use crate::machine::Machine;
 use crate::output::AtomicFile;
-use crate::sections::Sections;
-use crate::statistics::Statistics;
+use crate::saving::changes::Changed;
 use crate::symbols::SymbolTable;
 use crate::transaction::Transactions;
 use concord_dev::{Bus, BusState};
@@ -55,7 +55,7 @@ struct State {
     transactions: Transactions,
     bus: BusState,
     statistics: Statistics,
-    sections: Sections,
+    critical_sections: CriticalSections,
     console: Console,
     symbols: Option<SymbolTable>,
     next_turns: Vec<u64>,
@@ -75,7 +75,7 @@ impl Machine {
             transactions: self.transactions.clone(),
             bus: self.bus.save(),
             statistics: self.statistics.clone(),
-            sections: self.sections.clone(),
+            critical_sections: self.critical_sections.clone(),
             console: self.console.clone(),
             symbols: self.symbols.clone(),
             next_turns: self.next_turns.clone(),
@@ -149,9 +149,9 @@ impl Machine {
         machine.changed = state.changed;
         machine.harts = state.harts;
         machine.statistics = state.statistics;
-        machine.sections = state.sections;
-        if !machine.sections.restore(harts) {
-            return Err(content("its sections are impossible").into());
+        machine.critical_sections = state.critical_sections;
+        if !machine.critical_sections.restore(harts) {
+            return Err(content("its critical sections are impossible").into());
         }
         machine.console = state.console;
         machine.symbols = state.symbols;

@@ -1,7 +1,7 @@
 //! Ops that the machine carries out between runs: system instructions, hints, and instructions that straddle a page.
 
-use crate::code::CodePage;
 use crate::execute::Stop;
+use crate::execute::code::CodePage;
 use crate::hart::{Activity, CAUSE_BREAKPOINT, CAUSE_ILLEGAL_INSTRUCTION, CAUSE_USER_CALL, Privilege};
 use crate::machine::Machine;
 use crate::transaction::Done;
@@ -123,7 +123,7 @@ impl Machine {
             }
             Stop::Wait { cycles } => {
                 self.account(hart);
-                self.sections.waits(hart, self.transactions.active_id(hart), cycles);
+                self.critical_sections.waits(hart, self.transactions.active_id(hart), cycles);
                 self.back_off(hart, cycles);
             }
         }

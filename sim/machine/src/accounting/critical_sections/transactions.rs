@@ -1,7 +1,7 @@
-//! Sections in transactions: they count when the transaction commits, and go when it restarts.
+//! CriticalSections in transactions: they count when the transaction commits, and go when it restarts.
 
 use super::site::Restarts;
-use super::{HartSections, Section, Sections, Spin, SpinCost, TRANSACTION_SECTIONS_MAX, WAITING_MAX, hash};
+use super::{CriticalSections, HartSections, Section, Spin, SpinCost, TRANSACTION_SECTIONS_MAX, WAITING_MAX, hash};
 use concord_abi::htm::Cause;
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +67,7 @@ impl Live {
     }
 }
 
-impl Sections {
+impl CriticalSections {
     /// What is known of a transaction that runs, or ran last, on a hart; it may have been resumed on another one since.
     #[inline]
     pub(super) fn find_live(&mut self, hart: usize, id: u64) -> Option<&mut Live> {

@@ -26,10 +26,10 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 pub(crate) use transactions::Rollback;
 use transactions::{Followed, Live};
 
-/// Sections that a hart can have open outside transactions, and spins; a guest that only ever begins must not fill the host's
+/// CriticalSections that a hart can have open outside transactions, and spins; a guest that only ever begins must not fill the host's
 /// memory.
 const OPEN_MAX: usize = 64;
-/// Sections of one transaction that are counted.
+/// CriticalSections of one transaction that are counted.
 const TRANSACTION_SECTIONS_MAX: usize = 1 << 16;
 /// Spins without a lock, and restarts, that wait for the section that they belong to.
 const WAITING_MAX: usize = 8;
@@ -120,7 +120,7 @@ pub(crate) struct LockHint {
 
 /// The accounts of a run, from its beginning or from the last begin of the region of interest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Sections {
+pub(crate) struct CriticalSections {
     sites: Vec<Site>,
     /// The place of each site in `sites`; only looked up.
     #[serde(skip)]
@@ -150,9 +150,9 @@ fn hash(lock: u64) -> usize {
     (lock.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - OPEN_HASH_BITS)) as usize
 }
 
-impl Sections {
-    pub fn new(harts: usize) -> Sections {
-        let mut sections = Sections {
+impl CriticalSections {
+    pub fn new(harts: usize) -> CriticalSections {
+        let mut sections = CriticalSections {
             // What is beyond SITES_MAX counts at these, which have no address.
             sites: SectionKind::ALL.iter().map(|(kind, _)| Site::new(0, *kind)).collect(),
             places: HashMap::default(),

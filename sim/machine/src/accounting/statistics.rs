@@ -1,9 +1,9 @@
 //! What a run counts beyond the harts' clocks: where the time went by program counter, and what locks cost.
 
+use crate::accounting::critical_sections::report::SectionProfile;
+use crate::accounting::trace::{Doing, Trace};
 use crate::hart::{Hart, ModeCycles, Privilege};
 use crate::machine::Machine;
-use crate::sections::report::SectionProfile;
-use crate::trace::{Doing, Trace};
 use concord_abi::hint::Hint;
 use concord_htm::profile::Profile;
 use concord_mem::system::Counters;
@@ -147,7 +147,7 @@ impl Machine {
         };
         self.memory.reset_counters();
         self.transactions.reset_statistics();
-        self.sections.reset(|hart| self.harts[hart].cycle);
+        self.critical_sections.reset(|hart| self.harts[hart].cycle);
         let statistics = &mut self.statistics;
         statistics.samples.clear();
         statistics.locks.clear();
@@ -208,7 +208,7 @@ impl Machine {
             locks: self.statistics.locks.clone(),
             transactions: self.transactions.counters().to_vec(),
             conflicts: self.transactions.profile().clone(),
-            sections: self.sections.profile(),
+            sections: self.critical_sections.profile(),
         }
     }
 }

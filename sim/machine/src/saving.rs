@@ -1,0 +1,4 @@
+//! Snapshots of the whole machine, and what a resumed run has otherwise than the run that was saved.
+
+pub mod changes;
+pub mod snapshot;
