@@ -79,8 +79,8 @@ impl Machine {
     pub(crate) fn run_turn<const TIMED: bool>(&mut self, hart: usize) {
         while self.harts[hart].cycle < self.harts[hart].limit {
             if let Some(page) = self.code_page(hart) {
-                if self.live {
-                    self.run_page_live::<TIMED>(hart, page);
+                if self.watched {
+                    self.run_page_watched::<TIMED>(hart, page);
                 } else {
                     self.run_page::<TIMED, BY_LINE>(hart, page);
                 }
@@ -91,7 +91,7 @@ impl Machine {
     /// [`Machine::run_page`] while a transaction lives or the isolation checker watches. Apart, so that the host's registers are all
     /// the other's.
     #[inline(never)]
-    fn run_page_live<const TIMED: bool>(&mut self, hart: usize, page: *mut CodePage) {
+    fn run_page_watched<const TIMED: bool>(&mut self, hart: usize, page: *mut CodePage) {
         match self.answers::<TIMED>(hart) {
             BY_LINE => self.run_page::<TIMED, BY_LINE>(hart, page),
             BY_WORD => self.run_page::<TIMED, BY_WORD>(hart, page),
@@ -102,7 +102,7 @@ impl Machine {
     /// What the line table may answer for a hart now. Where it answers for lines, it also knows the words of the transaction's sets;
     /// the functional gear's answers for whole pages, which is too much while a transaction lives.
     pub(crate) fn answers<const TIMED: bool>(&self, hart: usize) -> u8 {
-        if !self.live {
+        if !self.watched {
             BY_LINE
         } else if !TIMED || self.checker.is_some() {
             NOTHING
@@ -132,7 +132,7 @@ impl Machine {
     fn find_code_page(&mut self, hart: usize, pc: u64, tag: u64) -> Option<*mut CodePage> {
         let mut slot = self.memory.core(hart).fetch_translations.slot(pc);
         if self.memory.core(hart).fetch_translations.entry(slot).tag != tag {
-            if self.live {
+            if self.watched {
                 self.resolve_walk(hart, pc, Access::Fetch);
             }
             let translated = self.memory.translate_fetch(hart, pc);

@@ -86,7 +86,7 @@ pub struct Machine {
     pub(crate) transactions: Transactions,
     /// A transaction lives, or the isolation checker watches: accesses and walks that the line table does not answer are looked
     /// at more closely.
-    pub(crate) live: bool,
+    pub(crate) watched: bool,
     /// The loss of the running hart's own transaction, until its present instruction is left.
     pub(crate) own_loss: Option<Loss>,
     pub(crate) checker: Option<Checker>,
@@ -157,7 +157,7 @@ impl Machine {
             run_progress: 0,
             run_free: 0,
             transactions: Transactions::new(harts, configuration.policy(), configuration.seed),
-            live: false,
+            watched: false,
             own_loss: None,
             checker: None,
             violation: None,
@@ -262,7 +262,7 @@ impl Machine {
         if self.debug.has_broken_turn() {
             return;
         }
-        if self.live {
+        if self.watched {
             self.note_evictions(None);
         }
         if !self.memory.is_timed() {

@@ -109,9 +109,9 @@ impl Machine {
     }
 
     /// Brings up to date what follows from whether a transaction lives. To be called whenever one began, ended or came back.
-    pub(crate) fn update_live(&mut self) {
+    pub(crate) fn update_watched(&mut self) {
         let lives = self.transactions.is_live();
-        self.live = lives || self.checker.is_some();
+        self.watched = lives || self.checker.is_some();
         self.memory.set_noting_evictions(lives);
     }
 
@@ -248,7 +248,7 @@ impl Machine {
         self.critical_sections.suspended(hart, id, self.harts[hart].cycle);
         self.release_lines(hart, lines);
         self.drop_tainted_translations(hart);
-        self.update_live();
+        self.update_watched();
     }
 
     /// `sret` with `xtrap.PT`: the transaction that the trap suspended goes on. Whether the return itself is still to
@@ -256,7 +256,7 @@ impl Machine {
     pub(crate) fn return_to_transaction(&mut self, hart: usize) -> Option<bool> {
         let now = self.harts[hart].cycle;
         let popped = self.transactions.pop(hart, true, now).ok()?;
-        self.update_live();
+        self.update_watched();
         Some(match popped {
             Popped::Restarted(loss) => {
                 self.restart(hart, &loss);
@@ -282,7 +282,7 @@ impl Machine {
         for loss in self.transactions.reset_hart(hart, now, &mut Words(&self.memory.ram)) {
             self.note_rollback(&loss);
         }
-        self.update_live();
+        self.update_watched();
     }
 
     /// What committed: the line table goes back to normal, and the costs are charged.
@@ -294,7 +294,7 @@ impl Machine {
             self.release_lines(hart, lines);
             self.harts[hart].translations_tainted = false;
             self.charge_transaction(hart, costs.commit_cycles + overflowed_lines * costs.overflow_cycles);
-            self.update_live();
+            self.update_watched();
         }
     }
 
@@ -380,7 +380,7 @@ impl Machine {
         if self.configuration.check_isolation {
             self.watch_isolation();
         }
-        self.update_live();
+        self.update_watched();
         Ok(())
     }
 }

@@ -47,8 +47,8 @@ impl Machine {
     /// Where an access inside one line goes.
     #[inline(always)]
     fn place(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Result<Place, Stop> {
-        if self.live {
-            return self.place_live(hart, address, size_bytes, access);
+        if self.watched {
+            return self.place_watched(hart, address, size_bytes, access);
         }
         if let Some(place) = self.supervisor_hit(hart, address, size_bytes, access) {
             return Ok(place);
@@ -63,7 +63,7 @@ impl Machine {
         let second = second_line(address, size_bytes);
         let second_bytes = address.wrapping_add(size_bytes).wrapping_sub(second);
         let parts = [(address, size_bytes - second_bytes), (second, second_bytes)];
-        if self.live {
+        if self.watched {
             self.foresee(hart, parts, access)?;
         }
         for (part, part_bytes) in parts {
@@ -138,7 +138,9 @@ impl Machine {
         if reservation.is_none() {
             return Ok(false);
         }
-        if self.live && reservation != Some(concord_mem::cache::line_of(self.locate(hart, address, Access::Store)?)) {
+        if self.watched
+            && reservation != Some(concord_mem::cache::line_of(self.locate(hart, address, Access::Store)?))
+        {
             // Without the reservation it is no access, which makes no transaction lose.
             return Ok(false);
         }

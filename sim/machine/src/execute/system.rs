@@ -168,7 +168,7 @@ impl Machine {
         let tag = address >> PAGE_SHIFT << 1 | u64::from(self.memory.core(hart).context.user);
         let mut slot = self.memory.core(hart).fetch_translations.slot(address);
         if self.memory.core(hart).fetch_translations.entry(slot).tag != tag {
-            if self.live {
+            if self.watched {
                 self.resolve_walk(hart, address, Access::Fetch);
             }
             let translated = self.memory.translate_fetch(hart, address);

@@ -12,7 +12,7 @@ use concord_mem::system::Place;
 impl Machine {
     /// Where an access inside one line goes, while a transaction lives or the isolation checker watches.
     #[inline(never)]
-    pub(crate) fn place_live(
+    pub(crate) fn place_watched(
         &mut self,
         hart: usize,
         address: u64,
@@ -22,7 +22,7 @@ impl Machine {
         if let Some(place) = self.table_hit(hart, address, size_bytes, access) {
             return Ok(place);
         }
-        let (physical, flags) = self.translate_live(hart, address, access)?;
+        let (physical, flags) = self.translate_watched(hart, address, access)?;
         if !self.memory.ram.contains(physical, 1) {
             return Ok(Place::Device(physical));
         }
@@ -35,7 +35,7 @@ impl Machine {
 
     /// The physical address of an access and the flags of its leaf, with whatever its walk does to transactions.
     #[inline]
-    fn translate_live(&mut self, hart: usize, address: u64, access: Access) -> Result<(u64, u64), Stop> {
+    fn translate_watched(&mut self, hart: usize, address: u64, access: Access) -> Result<(u64, u64), Stop> {
         if let Some(found) = self.memory.core(hart).find_translation(address, access) {
             return Ok(found);
         }
@@ -47,7 +47,7 @@ impl Machine {
 
     /// The physical address of an access that only RAM takes, with whatever its walk does.
     pub(crate) fn locate(&mut self, hart: usize, address: u64, access: Access) -> Result<u64, Stop> {
-        let (physical, _) = self.translate_live(hart, address, access)?;
+        let (physical, _) = self.translate_watched(hart, address, access)?;
         if !self.memory.ram.contains(physical, 1) {
             return Err(Fault { access, kind: FaultKind::Access, address }.into());
         }
@@ -187,7 +187,7 @@ impl Machine {
         }
         let shift = line_table::shift(timed);
         let physical = u64::from(entry.line) << shift | address & ((1 << shift) - 1);
-        if self.live && self.transactions.is_active(hart) {
+        if self.watched && self.transactions.is_active(hart) {
             let needed = word_mask(physical, size_bytes);
             if words & needed != needed {
                 let write = access == Access::Store;

@@ -25,7 +25,7 @@ impl Machine {
     /// Reads RAM for a hart.
     #[inline]
     pub(crate) fn read_ram(&mut self, hart: usize, physical: u64, size_bytes: u64) -> Result<u64, Stop> {
-        if self.live && self.checker.is_some() {
+        if self.watched && self.checker.is_some() {
             self.check_read(hart, physical, size_bytes, true)?;
         }
         Ok(self.memory.ram.read(physical, size_bytes))
@@ -34,7 +34,7 @@ impl Machine {
     /// Writes RAM for a hart.
     #[inline]
     pub(crate) fn write_ram(&mut self, hart: usize, physical: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
-        if self.live && self.checker.is_some() {
+        if self.watched && self.checker.is_some() {
             return self.write_ram_checked(hart, physical, size_bytes, value);
         }
         self.memory.ram.write(physical, size_bytes, value);
@@ -137,7 +137,7 @@ impl Machine {
         let mut checker = concord_htm::check::Checker::new();
         checker.adopt(self.transactions.written_words(), &Words(&self.memory.ram));
         self.checker = Some(checker);
-        self.update_live();
+        self.update_watched();
     }
 
     /// The first violation ends the run.

@@ -90,13 +90,13 @@ impl Machine {
             Control::Pop => match self.transactions.pop(hart, is_supervisor, now) {
                 Ok(Popped::Restarted(loss)) => {
                     self.retired(hart);
-                    self.update_live();
+                    self.update_watched();
                     self.restart(hart, &loss);
                     self.take_interrupt(hart);
                     Done::Restarted
                 }
                 Ok(Popped::Resumed | Popped::Nothing) => {
-                    self.update_live();
+                    self.update_watched();
                     self.resumed(hart);
                     Done::Retired
                 }
@@ -111,7 +111,7 @@ impl Machine {
                         if let Some(loss) = loss {
                             self.note_rollback(&loss);
                         }
-                        self.update_live();
+                        self.update_watched();
                         Done::Retired
                     }
                     Err(_) => Done::Illegal,
@@ -130,7 +130,7 @@ impl Machine {
             Begun::Outermost => {
                 let cycles = self.configuration.costs().begin_cycles;
                 self.charge_transaction(hart, cycles);
-                self.update_live();
+                self.update_watched();
             }
             Begun::Nested => {}
             Begun::NoRoom => return Done::Illegal,
