@@ -9,15 +9,17 @@
 mod access;
 pub(crate) mod code;
 pub(crate) mod csr;
+pub(crate) mod position;
 mod sbi;
 mod system;
 mod trap;
 
 use crate::execute::code::CodePage;
+use crate::execute::position::Position;
 use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, Privilege, SSTATUS_FS};
 use crate::machine::{End, Machine};
 use concord_abi::exit::Exit;
-use concord_htm::WORD_SHIFT;
+use concord_htm::{Loss, WORD_SHIFT};
 use concord_isa::float;
 use concord_isa::integer::*;
 use concord_isa::op::{Atomic, Kind, Op};
@@ -38,9 +40,9 @@ const RETURN_ADDRESS: u8 = 1;
 /// How a run was left.
 enum Left {
     /// Every op before `end` completed; the hart goes on at `target`, relative to the address of the run's page.
-    Gone { end: *const Op, target: u64 },
+    Gone { end: *const Op, target: u64, free: u32 },
     /// Every op before `op` completed, and this one did not.
-    Stopped { op: *const Op, stop: Stop },
+    Stopped { op: *const Op, stop: Stop, free: u32 },
 }
 
 /// Why a run was left at an op that did not complete.
@@ -49,8 +51,8 @@ pub(crate) enum Stop {
     Trap { cause: u64, value: u64 },
     /// The op is one that the machine carries out between runs.
     System,
-    /// The hart's transaction lost; the loss is in [`Machine::own_loss`].
-    Lost,
+    /// The hart's transaction lost.
+    Lost(Box<Loss>),
     /// A transaction is in the way, and the op is to be tried again after so long.
     Wait { cycles: u64 },
     /// A compare-and-swap is not to be done now.
@@ -133,7 +135,7 @@ impl Machine {
         let mut slot = self.memory.core(hart).fetch_translations.slot(pc);
         if self.memory.core(hart).fetch_translations.entry(slot).tag != tag {
             if self.watched {
-                self.resolve_walk(hart, pc, Access::Fetch);
+                self.resolve_walk(Position::between_runs(hart), pc, Access::Fetch);
             }
             let translated = self.memory.translate_fetch(hart, pc);
             self.drop_stale_code();
@@ -228,24 +230,22 @@ impl Machine {
     ) -> Option<u32> {
         let page_address = self.harts[hart].pc & u64::MAX << PAGE_SHIFT;
         let left = self.run_ops::<TIMED, ANSWERS>(hart, first, page_address);
-        let end = match &left {
-            Left::Gone { end, .. } => *end,
-            Left::Stopped { op, .. } => *op,
+        let (end, free) = match &left {
+            Left::Gone { end, free, .. } => (*end, *free),
+            Left::Stopped { op, free, .. } => (*op, *free),
         };
         // SAFETY: `run_ops` returns a pointer into the array of ops that `first` points into.
         let completed = unsafe { end.offset_from(first) } as u64;
         let stalls = if TIMED { std::mem::take(&mut self.memory.core(hart).stall_cycles) } else { 0 };
-        self.run_progress = 0;
-        let free = std::mem::take(&mut self.run_free);
         let state = &mut self.harts[hart];
         state.instructions += completed;
-        state.cycle += completed - free + stalls;
+        state.cycle += completed - u64::from(free) + stalls;
         match left {
             Left::Gone { target, .. } => {
                 state.pc = page_address.wrapping_add(target);
                 (target < PAGE_BYTES && state.cycle < state.limit).then_some(target as u32)
             }
-            Left::Stopped { op, stop } => {
+            Left::Stopped { op, stop, .. } => {
                 // SAFETY: `op` is an op of this page, whose array nothing has changed since it ran.
                 let (offset, op) = unsafe { ((*page).offset_of(op), *op) };
                 state.pc = page_address + u64::from(offset);
@@ -270,6 +270,8 @@ impl Machine {
         let user = if core.context.user { line_table::USER } else { 0 };
         let lines = if ANSWERS == NOTHING { self.memory.empty_lines().as_mut_ptr() } else { core.lines.as_mut_ptr() };
         let mut next = first;
+        // Ops of this run that took no cycle.
+        let mut free = 0;
         // SAFETY: for the whole loop: `next` stays inside its page's ops, because every run ends with an op that leaves it
         // (`Op::ends_run` or `Kind::Next`); register numbers are at most `op::SINK`, below the length of `x`; `lines` has
         // ENTRIES entries and an entry whose tag matches holds a host address inside RAM, aligned for the access; calls on
@@ -282,7 +284,7 @@ impl Machine {
             }
             macro_rules! stop {
                 ($op:expr, $stop:expr) => {
-                    return Left::Stopped { op: $op, stop: $stop }
+                    return Left::Stopped { op: $op, stop: $stop, free }
                 };
             }
             loop {
@@ -295,10 +297,15 @@ impl Machine {
                         x!(op.rd) = value;
                     }};
                 }
+                macro_rules! at {
+                    () => {
+                        Position { hart, completed: here.offset_from(first) as u32, free }
+                    };
+                }
                 macro_rules! branch {
                     ($condition:expr) => {
                         if $condition {
-                            return Left::Gone { end: next, target: op.imm as i64 as u64 };
+                            return Left::Gone { end: next, target: op.imm as i64 as u64, free };
                         }
                     };
                 }
@@ -318,8 +325,7 @@ impl Machine {
                         {
                             *(address.wrapping_add(entry.addend) as *const $type)
                         } else {
-                            self.run_progress = here.offset_from(first) as u64;
-                            match self.load_slowly(hart, address, SIZE) {
+                            match self.load_slowly(at!(), address, SIZE) {
                                 Ok(value) => value as $type,
                                 Err(stop) => stop!(here, stop),
                             }
@@ -337,8 +343,7 @@ impl Machine {
                         {
                             *(address.wrapping_add(entry.addend) as *mut $type) = value as $type;
                         } else {
-                            self.run_progress = here.offset_from(first) as u64;
-                            if let Err(stop) = self.store_slowly(hart, address, SIZE, value) {
+                            if let Err(stop) = self.store_slowly(at!(), address, SIZE, value) {
                                 stop!(here, stop);
                             }
                         }
@@ -361,8 +366,7 @@ impl Machine {
                         } else if address % SIZE != 0 {
                             stop!(here, Stop::Trap { cause: CAUSE_STORE_MISALIGNED, value: address });
                         } else {
-                            self.run_progress = here.offset_from(first) as u64;
-                            match self.read_modify_write(hart, address, SIZE, |old| operation.$apply(old, operand)) {
+                            match self.read_modify_write(at!(), address, SIZE, |old| operation.$apply(old, operand)) {
                                 Ok(old) => old as $type,
                                 Err(stop) => stop!(here, stop),
                             }
@@ -376,8 +380,7 @@ impl Machine {
                         if address % SIZE != 0 {
                             stop!(here, Stop::Trap { cause: CAUSE_LOAD_MISALIGNED, value: address });
                         }
-                        self.run_progress = here.offset_from(first) as u64;
-                        match self.load_reserved(hart, address, SIZE) {
+                        match self.load_reserved(at!(), address, SIZE) {
                             Ok(value) => value as $type,
                             Err(stop) => stop!(here, stop),
                         }
@@ -390,8 +393,7 @@ impl Machine {
                         if address % SIZE != 0 {
                             stop!(here, Stop::Trap { cause: CAUSE_STORE_MISALIGNED, value: address });
                         }
-                        self.run_progress = here.offset_from(first) as u64;
-                        match self.store_conditional(hart, address, SIZE, x!(op.rs2)) {
+                        match self.store_conditional(at!(), address, SIZE, x!(op.rs2)) {
                             Ok(stored) => set!(u64::from(!stored)),
                             Err(stop) => stop!(here, stop),
                         }
@@ -406,7 +408,7 @@ impl Machine {
                 }
                 let imm = op.imm as i64 as u64;
                 match op.kind {
-                    Kind::Next => return Left::Gone { end: here, target: imm },
+                    Kind::Next => return Left::Gone { end: here, target: imm, free },
                     Kind::Nop | Kind::Fence => {}
                     Kind::LoadImmediate => set!(imm),
                     Kind::AddPc => set!(page_address.wrapping_add(imm)),
@@ -462,12 +464,12 @@ impl Machine {
                     Kind::BranchGreaterEqualUnsigned => branch!(x!(op.rs1) >= x!(op.rs2)),
                     Kind::Jump => {
                         set!(page_address.wrapping_add(u64::from(op.rs1) | u64::from(op.rs2) << 8));
-                        return Left::Gone { end: next, target: imm };
+                        return Left::Gone { end: next, target: imm, free };
                     }
                     Kind::JumpRegister => {
                         let target = x!(op.rs1).wrapping_add((op.imm >> 16) as u64) & !1;
                         set!(page_address.wrapping_add(imm & 0xffff));
-                        return Left::Gone { end: next, target: target.wrapping_sub(page_address) };
+                        return Left::Gone { end: next, target: target.wrapping_sub(page_address), free };
                     }
                     Kind::Multiply => set!(x!(op.rs1).wrapping_mul(x!(op.rs2))),
                     Kind::MultiplyHigh => set!(multiply_high(x!(op.rs1), x!(op.rs2))),
@@ -566,9 +568,8 @@ impl Machine {
                     Kind::BitSet => set!(x!(op.rs1) | 1 << (x!(op.rs2) & 63)),
                     Kind::BitSetImmediate => set!(x!(op.rs1) | 1 << (imm & 63)),
                     Kind::LockHint => {
-                        self.run_progress = here.offset_from(first) as u64;
-                        self.lock_hint(hart, op.imm as u16, x!(op.rs1), x!(RETURN_ADDRESS));
-                        self.run_free += u64::from(TIMED);
+                        self.lock_hint(at!(), op.imm as u16, x!(op.rs1), x!(RETURN_ADDRESS));
+                        free += u32::from(TIMED);
                     }
                     Kind::Straddle
                     | Kind::Illegal

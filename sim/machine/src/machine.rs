@@ -13,6 +13,7 @@ use crate::debug::Debug;
 use crate::device_tree::{self, EXTENSIONS, VIRTIO_SLOTS_MAX};
 use crate::error::MachineError;
 use crate::execute::code::CodeCache;
+use crate::execute::position::Position;
 use crate::hart::{Activity, Hart, INTERRUPT_TIMER};
 use crate::loader;
 use crate::planted::PlantedFault;
@@ -23,7 +24,6 @@ use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
 use concord_abi::htm;
 use concord_dev::{Bus, Finish};
-use concord_htm::Loss;
 use concord_htm::check::Checker;
 use concord_htm::policy::Mode;
 use concord_mem::ram::{PAGE_BYTES, Ram};
@@ -79,16 +79,10 @@ pub struct Machine {
     pub(crate) events: Vec<(usize, Event)>,
     pub(crate) end: Option<End>,
     pub(crate) trace: Trace,
-    /// Ops of the present run before the one that accesses memory without the line table's help.
-    pub(crate) run_progress: u64,
-    /// Those of them that take no cycle.
-    pub(crate) run_free: u64,
     pub(crate) transactions: Transactions,
     /// A transaction lives, or the isolation checker watches: accesses and walks that the line table does not answer are looked
     /// at more closely.
     pub(crate) watched: bool,
-    /// The loss of the running hart's own transaction, until its present instruction is left.
-    pub(crate) own_loss: Option<Loss>,
     pub(crate) checker: Option<Checker>,
     /// What the checker found.
     pub(crate) violation: Option<String>,
@@ -154,11 +148,8 @@ impl Machine {
             events: Vec::new(),
             end: None,
             trace: Trace::default(),
-            run_progress: 0,
-            run_free: 0,
             transactions: Transactions::new(harts, configuration.policy(), configuration.seed),
             watched: false,
-            own_loss: None,
             checker: None,
             violation: None,
             debug: Debug::default(),
@@ -263,7 +254,7 @@ impl Machine {
             return;
         }
         if self.watched {
-            self.note_evictions(None);
+            self.note_evictions();
         }
         if !self.memory.is_timed() {
             // Nobody else ran since the reservation was made, and nobody may while it holds (see `sim/mem`).
@@ -451,15 +442,17 @@ impl Machine {
 
     /// A hint that speaks of a lock, in the middle of a run. It only counts.
     #[inline(never)]
-    pub(crate) fn lock_hint(&mut self, hart: usize, code: u16, lock: u64, call_site: u64) {
-        let now = self.now(hart);
-        let transaction = self.transactions.active_id(hart);
-        if let Some(spun) = self.critical_sections.hint(&LockHint { hart, code, lock, call_site, now, transaction }) {
-            self.trace.push(hart, Doing::Spinning { lock: spun.lock }, spun.since, now);
+    pub(crate) fn lock_hint(&mut self, at: Position, code: u16, lock: u64, call_site: u64) {
+        let now = self.now(at);
+        let transaction = self.transactions.active_id(at.hart);
+        if let Some(spun) =
+            self.critical_sections.hint(&LockHint { hart: at.hart, code, lock, call_site, now, transaction })
+        {
+            self.trace.push(at.hart, Doing::Spinning { lock: spun.lock }, spun.since, now);
         }
         if let Some(hint @ (Hint::LockSpinBegin | Hint::LockAcquired | Hint::LockReleased)) = Hint::from_code(code) {
-            let site = self.pc_in_run(hart);
-            self.statistics.lock(hart, hint, (lock, site), now, &mut self.trace);
+            let site = self.pc_in_run(at);
+            self.statistics.lock(at.hart, hint, (lock, site), now, &mut self.trace);
         }
     }
 

@@ -130,22 +130,24 @@ impl Machine {
         }
     }
 
-    /// Sees to the transactions that an access of `hart` made lose. That of the hart itself stays for the caller, which is in
-    /// the middle of an instruction.
-    fn settle(&mut self, hart: Option<usize>, losses: &mut Vec<Loss>) {
+    /// Restarts the transactions that an access of `hart` made lose. Returns the loss of the hart's own transaction, which the
+    /// caller restarts once it has left its instruction.
+    fn settle(&mut self, hart: Option<usize>, losses: &mut Vec<Loss>) -> Option<Box<Loss>> {
+        let mut own_loss = None;
         for loss in losses.drain(..) {
             self.note_rollback(&loss);
             if !loss.active {
                 continue;
             }
             if hart == Some(loss.hart) {
-                self.own_loss = Some(loss);
+                own_loss = Some(Box::new(loss));
             } else {
                 let loser = loss.hart;
                 self.restart(loser, &loss);
                 self.update_next_turn(loser, self.harts[loser].cycle);
             }
         }
+        own_loss
     }
 
     /// A transaction's words are back in memory; nothing made from them may stay.
@@ -298,15 +300,21 @@ impl Machine {
         }
     }
 
-    /// Lines that left first-level caches since the last look.
+    /// Settles what follows from lines that left first-level caches since the last call. Between turns.
     #[inline]
-    pub(crate) fn note_evictions(&mut self, hart: Option<usize>) {
+    pub(crate) fn note_evictions(&mut self) {
         if self.memory.has_evictions() {
-            self.settle_evictions(hart);
+            self.settle_evictions(None);
         }
     }
 
-    fn settle_evictions(&mut self, hart: Option<usize>) {
+    /// The same in the middle of an access of a hart. Returns the loss of the hart's own transaction, as [`Machine::settle`].
+    #[inline]
+    fn note_evictions_of(&mut self, hart: usize) -> Option<Box<Loss>> {
+        if self.memory.has_evictions() { self.settle_evictions(Some(hart)) } else { None }
+    }
+
+    fn settle_evictions(&mut self, hart: Option<usize>) -> Option<Box<Loss>> {
         let costs = self.configuration.costs();
         let mut losses = Vec::new();
         for (core, line) in self.memory.take_evictions() {
@@ -318,7 +326,7 @@ impl Machine {
                 concord_htm::Evicted::Lost(lost) => losses.extend(lost),
             }
         }
-        self.settle(hart, &mut losses);
+        self.settle(hart, &mut losses)
     }
 
     /// Runs what lets devices look at memory: they see what is committed, and what they write wins.

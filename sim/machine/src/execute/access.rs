@@ -1,6 +1,7 @@
 //! Accesses that the line table did not answer: misses, devices, misaligned ones, and atomics.
 
 use crate::execute::Stop;
+use crate::execute::position::Position;
 use crate::machine::Machine;
 use crate::planted::PlantedFault;
 use concord_mem::fault::{Access, Fault, FaultKind};
@@ -11,70 +12,70 @@ impl Machine {
     /// Loads `size_bytes` (1, 2, 4, 8) little-endian bytes, zero-extended.
     #[cold]
     #[inline(never)]
-    pub(crate) fn load_slowly(&mut self, hart: usize, address: u64, size_bytes: u64) -> Result<u64, Stop> {
+    pub(crate) fn load_slowly(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop> {
         if crosses_line(address, size_bytes) {
-            self.place_in_two_lines(hart, address, size_bytes, Access::Load)?;
+            self.place_in_two_lines(at, address, size_bytes, Access::Load)?;
             let mut value = 0;
             for index in 0..size_bytes {
-                value |= self.load_slowly(hart, address.wrapping_add(index), 1)? << (8 * index);
+                value |= self.load_slowly(at, address.wrapping_add(index), 1)? << (8 * index);
             }
             return Ok(value);
         }
-        match self.place(hart, address, size_bytes, Access::Load)? {
-            Place::Ram(physical) => self.read_ram(hart, physical, size_bytes),
-            Place::Device(physical) => self.device_read(hart, physical, size_bytes, address),
+        match self.place(at, address, size_bytes, Access::Load)? {
+            Place::Ram(physical) => self.read_ram(at, physical, size_bytes),
+            Place::Device(physical) => self.device_read(at, physical, size_bytes, address),
         }
     }
 
     /// Stores the low `size_bytes` (1, 2, 4, 8) of `value`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn store_slowly(&mut self, hart: usize, address: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
+    pub(crate) fn store_slowly(&mut self, at: Position, address: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
         if crosses_line(address, size_bytes) {
             // Both lines must be writable before a byte of either is written.
-            self.place_in_two_lines(hart, address, size_bytes, Access::Store)?;
+            self.place_in_two_lines(at, address, size_bytes, Access::Store)?;
             for index in 0..size_bytes {
-                self.store_slowly(hart, address.wrapping_add(index), 1, value >> (8 * index))?;
+                self.store_slowly(at, address.wrapping_add(index), 1, value >> (8 * index))?;
             }
             return Ok(());
         }
-        match self.place(hart, address, size_bytes, Access::Store)? {
-            Place::Ram(physical) => self.write_ram(hart, physical, size_bytes, value),
-            Place::Device(physical) => self.device_write(hart, physical, size_bytes, value, address),
+        match self.place(at, address, size_bytes, Access::Store)? {
+            Place::Ram(physical) => self.write_ram(at, physical, size_bytes, value),
+            Place::Device(physical) => self.device_write(at, physical, size_bytes, value, address),
         }
     }
 
     /// Where an access inside one line goes.
     #[inline(always)]
-    fn place(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Result<Place, Stop> {
+    fn place(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Result<Place, Stop> {
         if self.watched {
-            return self.place_watched(hart, address, size_bytes, access);
+            return self.place_watched(at, address, size_bytes, access);
         }
-        if let Some(place) = self.supervisor_hit(hart, address, size_bytes, access) {
+        if let Some(place) = self.supervisor_hit(at, address, size_bytes, access) {
             return Ok(place);
         }
-        let place = self.memory.access(hart, address, access);
+        let place = self.memory.access(at.hart, address, access);
         self.drop_stale_code();
         Ok(place?)
     }
 
     /// The two parts of an access that crosses a line: both are looked at before either is done.
-    fn place_in_two_lines(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Result<(), Stop> {
+    fn place_in_two_lines(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Result<(), Stop> {
         let second = second_line(address, size_bytes);
         let second_bytes = address.wrapping_add(size_bytes).wrapping_sub(second);
         let parts = [(address, size_bytes - second_bytes), (second, second_bytes)];
         if self.watched {
-            self.foresee(hart, parts, access)?;
+            self.foresee(at, parts, access)?;
         }
         for (part, part_bytes) in parts {
-            self.place_in_ram(hart, part, part_bytes, access)?;
+            self.place_in_ram(at, part, part_bytes, access)?;
         }
         Ok(())
     }
 
     /// One part of an access that crosses a line. Devices take naturally aligned accesses only, and those cross none.
-    fn place_in_ram(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Result<(), Stop> {
-        match self.place(hart, address, size_bytes, access)? {
+    fn place_in_ram(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Result<(), Stop> {
+        match self.place(at, address, size_bytes, access)? {
             Place::Ram(_) => Ok(()),
             Place::Device(_) => Err(Fault { access, kind: FaultKind::Access, address }.into()),
         }
@@ -83,31 +84,31 @@ impl Machine {
     /// Supervisor mode on a user page that the line table holds (`sstatus.SUM`): a hit like any other, only that the
     /// interpreter's one compare asks for the hart's own mode.
     #[inline]
-    fn supervisor_hit(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Option<Place> {
-        let context = &self.memory.core(hart).context;
+    fn supervisor_hit(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Option<Place> {
+        let context = &self.memory.core(at.hart).context;
         if context.user || !context.supervisor_user_memory {
             return None;
         }
-        self.table_hit(hart, address, size_bytes, access)
+        self.table_hit(at, address, size_bytes, access)
     }
 
     /// Runs one atomic read-modify-write; `update` gets the old value and gives the new one. Returns the old value.
     /// `address` is naturally aligned.
     pub(crate) fn read_modify_write(
         &mut self,
-        hart: usize,
+        at: Position,
         address: u64,
         size_bytes: u64,
         update: impl FnOnce(u64) -> u64,
     ) -> Result<u64, Stop> {
         let place = match self.has_fault(PlantedFault::UncheckedAtomic) {
-            true => self.memory.access(hart, address, Access::Store)?,
-            false => self.place(hart, address, size_bytes, Access::Store)?,
+            true => self.memory.access(at.hart, address, Access::Store)?,
+            false => self.place(at, address, size_bytes, Access::Store)?,
         };
         match place {
             Place::Ram(physical) => {
-                let old = self.read_ram(hart, physical, size_bytes)?;
-                self.write_ram(hart, physical, size_bytes, update(old))?;
+                let old = self.read_ram(at, physical, size_bytes)?;
+                self.write_ram(at, physical, size_bytes, update(old))?;
                 Ok(old)
             }
             Place::Device(_) => Err(Fault { access: Access::Store, kind: FaultKind::Access, address }.into()),
@@ -115,11 +116,11 @@ impl Machine {
     }
 
     /// Load-reserved (unprivileged specification, "Zalrsc"). The reservation set is the line.
-    pub(crate) fn load_reserved(&mut self, hart: usize, address: u64, size_bytes: u64) -> Result<u64, Stop> {
-        match self.place(hart, address, size_bytes, Access::Load)? {
+    pub(crate) fn load_reserved(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop> {
+        match self.place(at, address, size_bytes, Access::Load)? {
             Place::Ram(physical) => {
-                self.memory.core(hart).reservation = Some(concord_mem::cache::line_of(physical));
-                self.read_ram(hart, physical, size_bytes)
+                self.memory.core(at.hart).reservation = Some(concord_mem::cache::line_of(physical));
+                self.read_ram(at, physical, size_bytes)
             }
             Place::Device(_) => Err(Fault { access: Access::Load, kind: FaultKind::Access, address }.into()),
         }
@@ -128,32 +129,30 @@ impl Machine {
     /// Store-conditional; true when it stored.
     pub(crate) fn store_conditional(
         &mut self,
-        hart: usize,
+        at: Position,
         address: u64,
         size_bytes: u64,
         value: u64,
     ) -> Result<bool, Stop> {
         // Taken before the access: bringing the line in must not count as somebody else's store.
-        let reservation = self.memory.core(hart).reservation.take();
+        let reservation = self.memory.core(at.hart).reservation.take();
         if reservation.is_none() {
             return Ok(false);
         }
-        if self.watched
-            && reservation != Some(concord_mem::cache::line_of(self.locate(hart, address, Access::Store)?))
-        {
+        if self.watched && reservation != Some(concord_mem::cache::line_of(self.locate(at, address, Access::Store)?)) {
             // Without the reservation it is no access, which makes no transaction lose.
             return Ok(false);
         }
-        let place = self.place(hart, address, size_bytes, Access::Store);
+        let place = self.place(at, address, size_bytes, Access::Store);
         if let Err(Stop::Wait { .. }) = place {
             // The same instruction comes again.
-            self.memory.core(hart).reservation = reservation;
+            self.memory.core(at.hart).reservation = reservation;
         }
         match place? {
             Place::Ram(physical) => {
                 let holds = reservation == Some(concord_mem::cache::line_of(physical));
                 if holds {
-                    self.write_ram(hart, physical, size_bytes, value)?;
+                    self.write_ram(at, physical, size_bytes, value)?;
                 }
                 Ok(holds)
             }
@@ -161,28 +160,28 @@ impl Machine {
         }
     }
 
-    fn device_read(&mut self, hart: usize, physical: u64, size_bytes: u64, address: u64) -> Result<u64, Stop> {
-        self.cancel_device_access(hart, physical, size_bytes)?;
-        let now = self.now(hart);
+    fn device_read(&mut self, at: Position, physical: u64, size_bytes: u64, address: u64) -> Result<u64, Stop> {
+        self.cancel_device_access(at.hart, physical, size_bytes)?;
+        let now = self.now(at);
         let value = self.bus.read(physical, size_bytes as u8, now).map_err(|_| Fault {
             access: Access::Load,
             kind: FaultKind::Access,
             address,
         })?;
-        self.after_device_access(hart);
+        self.after_device_access(at.hart);
         Ok(value)
     }
 
     fn device_write(
         &mut self,
-        hart: usize,
+        at: Position,
         physical: u64,
         size_bytes: u64,
         value: u64,
         address: u64,
     ) -> Result<(), Stop> {
-        self.cancel_device_access(hart, physical, size_bytes)?;
-        let now = self.now(hart);
+        self.cancel_device_access(at.hart, physical, size_bytes)?;
+        let now = self.now(at);
         self.with_committed_memory(|machine| {
             let memory = machine.memory.ram.memory();
             machine.bus.write(physical, size_bytes as u8, value, now, memory).map_err(|_| Fault {
@@ -190,7 +189,7 @@ impl Machine {
                 kind: FaultKind::Access,
                 address,
             })?;
-            machine.after_device_access(hart);
+            machine.after_device_access(at.hart);
             Ok(())
         })
     }
@@ -202,8 +201,9 @@ impl Machine {
     }
 
     /// The hart's clock in the middle of a run of ops, at the op that accesses memory.
-    pub(crate) fn now(&mut self, hart: usize) -> u64 {
-        self.harts[hart].cycle + self.memory.core(hart).stall_cycles + self.run_progress - self.run_free
+    pub(crate) fn now(&mut self, at: Position) -> u64 {
+        self.harts[at.hart].cycle + self.memory.core(at.hart).stall_cycles + u64::from(at.completed)
+            - u64::from(at.free)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::execute::Stop;
 use crate::execute::code::CodePage;
+use crate::execute::position::Position;
 use crate::hart::{Activity, CAUSE_BREAKPOINT, CAUSE_ILLEGAL_INSTRUCTION, CAUSE_USER_CALL, Privilege};
 use crate::machine::Machine;
 use crate::transaction::Done;
@@ -113,12 +114,10 @@ impl Machine {
                 self.harts[hart].cycle += 1;
                 return self.cancel(hart);
             }
-            Stop::Lost => {
+            Stop::Lost(loss) => {
                 self.harts[hart].cycle += 1;
-                if let Some(loss) = self.own_loss.take() {
-                    self.restart(hart, &loss);
-                    self.take_interrupt(hart);
-                }
+                self.restart(hart, &loss);
+                self.take_interrupt(hart);
                 return;
             }
             Stop::Wait { cycles } => {
@@ -169,7 +168,7 @@ impl Machine {
         let mut slot = self.memory.core(hart).fetch_translations.slot(address);
         if self.memory.core(hart).fetch_translations.entry(slot).tag != tag {
             if self.watched {
-                self.resolve_walk(hart, address, Access::Fetch);
+                self.resolve_walk(Position::between_runs(hart), address, Access::Fetch);
             }
             let translated = self.memory.translate_fetch(hart, address);
             self.drop_stale_code();

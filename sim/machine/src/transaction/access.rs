@@ -1,6 +1,7 @@
 //! Accesses while transactions live: conflicts first, then the caches, then the sets.
 
 use crate::execute::Stop;
+use crate::execute::position::Position;
 use crate::machine::Machine;
 use crate::transaction::{Words, rights_outside};
 use concord_htm::{Masks, Party, Request, Verdict, WORD_SHIFT, word_mask};
@@ -14,40 +15,40 @@ impl Machine {
     #[inline(never)]
     pub(crate) fn place_watched(
         &mut self,
-        hart: usize,
+        at: Position,
         address: u64,
         size_bytes: u64,
         access: Access,
     ) -> Result<Place, Stop> {
-        if let Some(place) = self.table_hit(hart, address, size_bytes, access) {
+        if let Some(place) = self.table_hit(at, address, size_bytes, access) {
             return Ok(place);
         }
-        let (physical, flags) = self.translate_watched(hart, address, access)?;
+        let (physical, flags) = self.translate_watched(at, address, access)?;
         if !self.memory.ram.contains(physical, 1) {
             return Ok(Place::Device(physical));
         }
-        let party = self.party(hart);
-        let request = self.request(hart, party, physical, size_bytes, access == Access::Store);
-        self.resolve(hart, &request)?;
-        self.enter(hart, address, physical, flags, &request, true)?;
+        let party = self.party(at.hart);
+        let request = self.request(at, party, physical, size_bytes, access == Access::Store);
+        self.resolve(at, &request)?;
+        self.enter(at, address, physical, flags, &request, true)?;
         Ok(Place::Ram(physical))
     }
 
     /// The physical address of an access and the flags of its leaf, with whatever its walk does to transactions.
     #[inline]
-    fn translate_watched(&mut self, hart: usize, address: u64, access: Access) -> Result<(u64, u64), Stop> {
-        if let Some(found) = self.memory.core(hart).find_translation(address, access) {
+    fn translate_watched(&mut self, at: Position, address: u64, access: Access) -> Result<(u64, u64), Stop> {
+        if let Some(found) = self.memory.core(at.hart).find_translation(address, access) {
             return Ok(found);
         }
-        self.resolve_walk(hart, address, access);
-        let translated = self.memory.translate(hart, address, access);
+        self.resolve_walk(at, address, access);
+        let translated = self.memory.translate(at.hart, address, access);
         self.drop_stale_code();
         Ok(translated?)
     }
 
     /// The physical address of an access that only RAM takes, with whatever its walk does.
-    pub(crate) fn locate(&mut self, hart: usize, address: u64, access: Access) -> Result<u64, Stop> {
-        let (physical, _) = self.translate_watched(hart, address, access)?;
+    pub(crate) fn locate(&mut self, at: Position, address: u64, access: Access) -> Result<u64, Stop> {
+        let (physical, _) = self.translate_watched(at, address, access)?;
         if !self.memory.ram.contains(physical, 1) {
             return Err(Fault { access, kind: FaultKind::Access, address }.into());
         }
@@ -55,18 +56,18 @@ impl Machine {
     }
 
     /// Before an access in two lines is made in either: an access that traps, or that does not win in both, makes nobody lose.
-    pub(crate) fn foresee(&mut self, hart: usize, parts: [(u64, u64); 2], access: Access) -> Result<(), Stop> {
+    pub(crate) fn foresee(&mut self, at: Position, parts: [(u64, u64); 2], access: Access) -> Result<(), Stop> {
         let mut requests = Vec::new();
         for (part, part_bytes) in parts {
-            let physical = self.locate(hart, part, access)?;
-            let party = self.party(hart);
-            requests.push(self.request(hart, party, physical, part_bytes, access == Access::Store));
+            let physical = self.locate(at, part, access)?;
+            let party = self.party(at.hart);
+            requests.push(self.request(at, party, physical, part_bytes, access == Access::Store));
         }
         if let Some(request) = requests.iter().find(|request| !self.transactions.wins(request)) {
-            return self.resolve(hart, request);
+            return self.resolve(at, request);
         }
         // Both before either joins a set, which would change how the requester stands.
-        requests.iter().try_for_each(|request| self.resolve(hart, request))
+        requests.iter().try_for_each(|request| self.resolve(at, request))
     }
 
     /// What the hart accesses memory as.
@@ -77,7 +78,7 @@ impl Machine {
     /// What the engine is asked about an access.
     pub(crate) fn request(
         &mut self,
-        hart: usize,
+        at: Position,
         party: Party,
         physical: u64,
         size_bytes: u64,
@@ -88,21 +89,21 @@ impl Machine {
             line: physical >> LINE_SHIFT,
             words: word_mask(physical, size_bytes),
             write,
-            pc: self.pc_in_run(hart),
-            now: self.now(hart),
+            pc: self.pc_in_run(at),
+            now: self.now(at),
         }
     }
 
     /// Resolves the conflicts of an access. [`Stop`] says that it is not to be made now.
-    pub(crate) fn resolve(&mut self, hart: usize, request: &Request) -> Result<(), Stop> {
+    pub(crate) fn resolve(&mut self, at: Position, request: &Request) -> Result<(), Stop> {
         let mut losses = Vec::new();
         let verdict = self.transactions.resolve(request, &mut Words(&self.memory.ram), &mut losses);
-        if !losses.is_empty() {
-            self.settle(Some(hart), &mut losses);
-        }
+        let own_loss = if losses.is_empty() { None } else { self.settle(Some(at.hart), &mut losses) };
         match verdict {
             Verdict::Granted => Ok(()),
-            Verdict::Lost => Err(Stop::Lost),
+            Verdict::Lost => {
+                Err(Stop::Lost(own_loss.expect("a request that lost comes with the loss of its transaction")))
+            }
             Verdict::Wait { cycles } => Err(Stop::Wait { cycles }),
             Verdict::Refused => Err(Stop::Refused),
         }
@@ -111,7 +112,7 @@ impl Machine {
     /// Makes an access that was granted: caches and line table, then the sets if it is a transaction's and `joins` them.
     pub(crate) fn enter(
         &mut self,
-        hart: usize,
+        at: Position,
         address: u64,
         physical: u64,
         flags: u64,
@@ -121,19 +122,18 @@ impl Machine {
         let joins = joins && matches!(request.party, Party::Transaction(_));
         let access = if request.write { Access::Store } else { Access::Load };
         if self.memory.is_timed() {
-            let masks = self.transactions.masks(hart, request.line);
+            let masks = self.transactions.masks(at.hart, request.line);
             if masks.others_overflowed {
                 let cycles = self.configuration.costs().overflow_check_cycles;
-                self.memory.charge(hart, cycles);
+                self.memory.charge(at.hart, cycles);
             }
-            let rights = self.rights_of(hart, &masks, request, joins);
-            self.memory.install(hart, address, physical, flags, access, rights);
-            self.note_evictions(Some(hart));
-            if self.own_loss.is_some() {
+            let rights = self.rights_of(at.hart, &masks, request, joins);
+            self.memory.install(at.hart, address, physical, flags, access, rights);
+            if let Some(own_loss) = self.note_evictions_of(at.hart) {
                 // The words that were about to join the sets do not.
                 let rights = Rights { readable_words: 0, writable_words: 0, ..rights };
-                self.memory.narrow(hart, concord_mem::cache::line_of(physical), rights);
-                return Err(Stop::Lost);
+                self.memory.narrow(at.hart, concord_mem::cache::line_of(physical), rights);
+                return Err(Stop::Lost(own_loss));
             }
         } else if request.write {
             self.memory.note_change(physical);
@@ -141,7 +141,7 @@ impl Machine {
         self.drop_stale_code();
         if joins {
             let words = Words(&self.memory.ram);
-            self.transactions.join(hart, request.line, request.words, request.write, request.pc, &words);
+            self.transactions.join(at.hart, request.line, request.words, request.write, request.pc, &words);
         }
         Ok(())
     }
@@ -167,12 +167,12 @@ impl Machine {
     /// access watched, or because the words are not in the sets of the hart's transaction yet. There they join, where no other
     /// transaction has words of the line.
     #[inline]
-    pub(crate) fn table_hit(&mut self, hart: usize, address: u64, size_bytes: u64, access: Access) -> Option<Place> {
+    pub(crate) fn table_hit(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Option<Place> {
         let timed = self.memory.is_timed();
         if !timed && self.transactions.is_live() {
             return None;
         }
-        let core = self.memory.core(hart);
+        let core = self.memory.core(at.hart);
         let context = core.context;
         let entry = *core.lines.entry(LineTable::slot(timed, address));
         let (found, words) = match access {
@@ -187,14 +187,14 @@ impl Machine {
         }
         let shift = line_table::shift(timed);
         let physical = u64::from(entry.line) << shift | address & ((1 << shift) - 1);
-        if self.watched && self.transactions.is_active(hart) {
+        if self.watched && self.transactions.is_active(at.hart) {
             let needed = word_mask(physical, size_bytes);
             if words & needed != needed {
                 let write = access == Access::Store;
-                let (line, pc) = (physical >> LINE_SHIFT, self.pc_in_run(hart));
+                let (line, pc) = (physical >> LINE_SHIFT, self.pc_in_run(at));
                 let words = Words(&self.memory.ram);
-                let joined = self.transactions.join_alone(hart, line, needed, write, pc, &words)?;
-                let entry = self.memory.core(hart).lines.entry(LineTable::slot(timed, address));
+                let joined = self.transactions.join_alone(at.hart, line, needed, write, pc, &words)?;
+                let entry = self.memory.core(at.hart).lines.entry(LineTable::slot(timed, address));
                 entry.readable_words = joined.readable;
                 entry.writable_words = joined.writable;
             }
@@ -203,45 +203,45 @@ impl Machine {
     }
 
     /// The page walk of an access, before it happens: a walker always wins, and the hart's own transaction is not in its way.
-    pub(crate) fn resolve_walk(&mut self, hart: usize, address: u64, access: Access) {
+    pub(crate) fn resolve_walk(&mut self, at: Position, address: u64, access: Access) {
         let mut losses = Vec::new();
         loop {
-            let steps = self.memory.walk_steps(hart, address, access);
+            let steps = self.memory.walk_steps(at.hart, address, access);
             for step in &steps {
-                let request = self.request(hart, Party::Nontransactional(hart), step.address, 8, step.store);
+                let request = self.request(at, Party::Nontransactional(at.hart), step.address, 8, step.store);
                 self.transactions.resolve(&request, &mut Words(&self.memory.ram), &mut losses);
-                if self.transactions.active_wrote(hart, step.address >> WORD_SHIFT) {
-                    self.harts[hart].translations_tainted = true;
+                if self.transactions.active_wrote(at.hart, step.address >> WORD_SHIFT) {
+                    self.harts[at.hart].translations_tainted = true;
                 }
             }
             if losses.is_empty() {
-                return self.check_walk(hart, &steps);
+                return self.check_walk(at, &steps);
             }
             // A rollback may have changed an entry, and with it where the walk goes.
-            self.settle(Some(hart), &mut losses);
+            let own_loss = self.settle(Some(at.hart), &mut losses);
+            debug_assert!(own_loss.is_none(), "the walker of a hart does not meet the hart's own transaction");
         }
     }
 
     /// The program counter of the op that accesses memory, in the middle of a run: a run is a straight line of instructions.
-    pub(crate) fn pc_in_run(&mut self, hart: usize) -> u64 {
-        let mut pc = self.harts[hart].pc;
-        if self.run_progress == 0 {
+    pub(crate) fn pc_in_run(&mut self, at: Position) -> u64 {
+        let mut pc = self.harts[at.hart].pc;
+        if at.completed == 0 {
             return pc;
         }
-        let translations = &mut self.memory.core(hart).fetch_translations;
+        let translations = &mut self.memory.core(at.hart).fetch_translations;
         let slot = translations.slot(pc);
         let entry = translations.entry(slot);
         let (page, code) = (entry.page(), entry.code);
         if code != 0 {
             // SAFETY: pages are boxed and never freed while a run executes; the reference ends with this statement.
-            let offset =
-                unsafe { (*self.code.page(code)).offset_in_run(pc as u32 & 0xfff, self.run_progress as usize) };
+            let offset = unsafe { (*self.code.page(code)).offset_in_run(pc as u32 & 0xfff, at.completed as usize) };
             if let Some(offset) = offset {
                 return pc & !0xfff | u64::from(offset);
             }
         }
         // The run just wrote to its own code.
-        for _ in 0..self.run_progress {
+        for _ in 0..at.completed {
             let physical = page | pc & 0xfff;
             if !(RAM_BASE <= physical && self.memory.ram.contains(physical, 2)) {
                 break;

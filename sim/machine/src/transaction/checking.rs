@@ -2,6 +2,7 @@
 //! transaction. It changes nothing that the guest or the statistics could see.
 
 use crate::execute::Stop;
+use crate::execute::position::Position;
 use crate::machine::{End, Machine};
 use crate::transaction::Words;
 use concord_abi::exit::Exit;
@@ -24,25 +25,25 @@ impl Machine {
 
     /// Reads RAM for a hart.
     #[inline]
-    pub(crate) fn read_ram(&mut self, hart: usize, physical: u64, size_bytes: u64) -> Result<u64, Stop> {
+    pub(crate) fn read_ram(&mut self, at: Position, physical: u64, size_bytes: u64) -> Result<u64, Stop> {
         if self.watched && self.checker.is_some() {
-            self.check_read(hart, physical, size_bytes, true)?;
+            self.check_read(at, physical, size_bytes, true)?;
         }
         Ok(self.memory.ram.read(physical, size_bytes))
     }
 
     /// Writes RAM for a hart.
     #[inline]
-    pub(crate) fn write_ram(&mut self, hart: usize, physical: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
+    pub(crate) fn write_ram(&mut self, at: Position, physical: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
         if self.watched && self.checker.is_some() {
-            return self.write_ram_checked(hart, physical, size_bytes, value);
+            return self.write_ram_checked(at, physical, size_bytes, value);
         }
         self.memory.ram.write(physical, size_bytes, value);
         Ok(())
     }
 
-    fn write_ram_checked(&mut self, hart: usize, physical: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
-        let (observer, pc) = (self.observer(hart), self.pc_in_run(hart));
+    fn write_ram_checked(&mut self, at: Position, physical: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
+        let (observer, pc) = (self.observer(at.hart), self.pc_in_run(at));
         let old: Vec<u64> = words(physical, size_bytes).map(|word| Words(&self.memory.ram).load(word)).collect();
         self.memory.ram.write(physical, size_bytes, value);
         let Some(checker) = &mut self.checker else { return Ok(()) };
@@ -51,13 +52,13 @@ impl Machine {
             let new = Words(&self.memory.ram).load(word);
             result = result.and_then(|()| checker.write(observer, word, old, new, pc));
         }
-        self.report(hart, result)
+        self.report(at.hart, result)
     }
 
     /// A hart is about to use what memory holds; `depends` unless an xtest only found that it differs.
     pub(crate) fn check_read(
         &mut self,
-        hart: usize,
+        at: Position,
         physical: u64,
         size_bytes: u64,
         depends: bool,
@@ -65,7 +66,7 @@ impl Machine {
         if self.checker.is_none() {
             return Ok(());
         }
-        let (observer, pc) = (self.observer(hart), self.pc_in_run(hart));
+        let (observer, pc) = (self.observer(at.hart), self.pc_in_run(at));
         let Some(checker) = &mut self.checker else { return Ok(()) };
         let mut result = Ok(());
         for word in words(physical, size_bytes) {
@@ -75,16 +76,16 @@ impl Machine {
                 false => checker.test(observer, word, value, pc),
             });
         }
-        self.report(hart, result)
+        self.report(at.hart, result)
     }
 
     /// A hart's walker is about to make these accesses.
-    pub(super) fn check_walk(&mut self, hart: usize, steps: &[WalkerAccess]) {
+    pub(super) fn check_walk(&mut self, at: Position, steps: &[WalkerAccess]) {
         if self.checker.is_none() || steps.is_empty() {
             return;
         }
-        let observer = Observer::Walker { hart, active: self.transactions.active_id(hart) };
-        let pc = self.pc_in_run(hart);
+        let observer = Observer::Walker { hart: at.hart, active: self.transactions.active_id(at.hart) };
+        let pc = self.pc_in_run(at);
         let Some(checker) = &mut self.checker else { return };
         let mut result = Ok(());
         for step in steps {
@@ -96,7 +97,7 @@ impl Machine {
             });
         }
         // A walk cannot be left half-way; the run ends with its instruction.
-        let _ = self.report(hart, result);
+        let _ = self.report(at.hart, result);
     }
 
     /// A device wrote to a range of RAM, and whoever had words of it lost.

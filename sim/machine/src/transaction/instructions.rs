@@ -1,6 +1,7 @@
 //! The instructions of Xmetatm (`docs/xmetatm.md`, "Instructions"). Each returns whether it retired, or why it did not.
 
 use crate::execute::Stop;
+use crate::execute::position::Position;
 use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, Privilege};
 use crate::machine::Machine;
 use crate::transaction::{Words, registers};
@@ -165,16 +166,17 @@ impl Machine {
     }
 
     fn test(&mut self, hart: usize, op: Op) -> Result<bool, Stop> {
+        let at = Position::between_runs(hart);
         let (address, size_bytes) = self.operand(hart, op, CAUSE_LOAD_MISALIGNED)?;
         let expected = self.harts[hart].x[usize::from(op.rs2)] & mask(size_bytes);
-        let physical = self.locate(hart, address, Access::Load)?;
+        let physical = self.locate(at, address, Access::Load)?;
         let party = self.party(hart);
-        let request = self.request(hart, party, physical, size_bytes, false);
-        self.resolve(hart, &request)?;
+        let request = self.request(at, party, physical, size_bytes, false);
+        self.resolve(at, &request)?;
         let equal = self.memory.ram.read(physical, size_bytes) == expected;
         let (_, flags) = self.memory.translate(hart, address, Access::Load)?;
-        self.enter(hart, address, physical, flags, &request, equal)?;
-        self.check_read(hart, physical, size_bytes, equal)?;
+        self.enter(at, address, physical, flags, &request, equal)?;
+        self.check_read(at, physical, size_bytes, equal)?;
         Ok(equal)
     }
 
@@ -190,25 +192,26 @@ impl Machine {
     }
 
     fn compare_and_swap(&mut self, hart: usize, op: Op) -> Result<CompareAndSwap, Stop> {
+        let at = Position::between_runs(hart);
         let (address, size_bytes) = self.operand(hart, op, CAUSE_STORE_MISALIGNED)?;
         let expected = self.harts[hart].x[usize::from(op.rs2)] & mask(size_bytes);
         let new = self.harts[hart].x[(op.imm as u32 >> 27) as usize];
-        let physical = self.locate(hart, address, Access::Store)?;
+        let physical = self.locate(at, address, Access::Store)?;
         let (_, flags) = self.memory.translate(hart, address, Access::Store)?;
         let party = if self.transactions.is_active(hart) { Party::Transaction(hart) } else { Party::Arbitrated(hart) };
-        let request = self.request(hart, party, physical, size_bytes, false);
-        self.resolve(hart, &request)?;
+        let request = self.request(at, party, physical, size_bytes, false);
+        self.resolve(at, &request)?;
         let differs = self.memory.ram.read(physical, size_bytes) != expected;
         if differs {
-            self.enter(hart, address, physical, flags, &request, true)?;
-            self.check_read(hart, physical, size_bytes, true)?;
+            self.enter(at, address, physical, flags, &request, true)?;
+            self.check_read(at, physical, size_bytes, true)?;
             return Ok(CompareAndSwap::Differed);
         }
         let request = concord_htm::Request { write: true, ..request };
-        self.resolve(hart, &request)?;
-        self.enter(hart, address, physical, flags, &request, true)?;
-        self.check_read(hart, physical, size_bytes, true)?;
-        self.write_ram(hart, physical, size_bytes, new)?;
+        self.resolve(at, &request)?;
+        self.enter(at, address, physical, flags, &request, true)?;
+        self.check_read(at, physical, size_bytes, true)?;
+        self.write_ram(at, physical, size_bytes, new)?;
         Ok(CompareAndSwap::Swapped)
     }
 
