@@ -5,3 +5,4 @@ pub mod decode;
 pub mod float;
 pub mod integer;
 pub mod op;
+pub mod semantics;
