@@ -66,12 +66,12 @@ impl Machine {
         // Whoever goes on from a breakpoint wants to get past it.
         let mut may_break = broken_off.is_none();
         loop {
-            let state = &self.harts[hart];
-            if !inside_run && state.cycle >= state.limit {
+            let hot = &self.memory.hot[hart];
+            if !inside_run && hot.cycle >= hot.limit {
                 return;
             }
             let counts = self.debug.only.is_none_or(|only| only == hart);
-            if may_break && counts && self.debug.breakpoints.contains(&state.pc) {
+            if may_break && counts && self.debug.breakpoints.contains(&hot.pc) {
                 return self.break_off(hart, inside_run, Break::Breakpoint { hart });
             }
             may_break = true;
@@ -84,7 +84,7 @@ impl Machine {
     }
 
     fn break_off(&mut self, hart: usize, inside_run: bool, why: Break) {
-        self.debug.broken = Some(BrokenTurn { hart, limit: self.harts[hart].limit, inside_run });
+        self.debug.broken = Some(BrokenTurn { hart, limit: self.memory.hot[hart].limit, inside_run });
         self.debug.reached = Some(why);
     }
 
@@ -92,7 +92,7 @@ impl Machine {
     /// is inside the run.
     fn run_debugged<const TIMED: bool>(&mut self, hart: usize) -> bool {
         let Some(page) = self.code_page(hart) else { return false };
-        let pc = self.harts[hart].pc;
+        let pc = self.memory.hot[hart].pc;
         let offset = (pc % PAGE_BYTES) as u32;
         let end = if self.debug.step == Some(hart) {
             offset + 1
@@ -106,16 +106,16 @@ impl Machine {
         self.fetch_line::<TIMED>(hart, address, offset);
         let mut cut = CodePage::of_run(&self.memory.ram, address, offset, end);
         let (count, goes_on, next) = cut.extent();
-        let before = self.harts[hart].instructions;
+        let before = self.memory.hot[hart].instructions;
         self.run_once::<TIMED>(hart, &mut cut);
-        let state = &self.harts[hart];
-        let fell_through = state.instructions - before == count && state.pc == pc - u64::from(offset) + u64::from(next);
+        let hot = &self.memory.hot[hart];
+        let fell_through = hot.instructions - before == count && hot.pc == pc - u64::from(offset) + u64::from(next);
         goes_on && fell_through && next < line_end(offset)
     }
 
     /// The physical address that a hart's virtual address means now, whatever its permissions. Changes nothing.
     pub(crate) fn peek_address(&self, hart: usize, address: u64) -> Option<u64> {
-        let page = peek(&self.memory.ram, &self.harts[hart].context(), address)?;
+        let page = peek(&self.memory.ram, &self.harts[hart].context(&self.memory.hot[hart]), address)?;
         let physical = page | address & ((1 << PAGE_SHIFT) - 1);
         self.memory.ram.contains(physical, 1).then_some(physical)
     }

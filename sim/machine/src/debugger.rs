@@ -109,16 +109,16 @@ impl Target for Debugger<'_> {
 
 impl MultiThreadBase for Debugger<'_> {
     fn read_registers(&mut self, registers: &mut RiscvCoreRegs<u64>, thread: Tid) -> TargetResult<(), Self> {
-        let hart = self.runner.machine.harts.get(hart_of(thread)).ok_or(TargetError::NonFatal)?;
-        registers.x.copy_from_slice(&hart.x[..32]);
-        registers.pc = hart.pc;
+        let hot = self.runner.machine.memory.hot.get(hart_of(thread)).ok_or(TargetError::NonFatal)?;
+        registers.x.copy_from_slice(&hot.x[..32]);
+        registers.pc = hot.pc;
         Ok(())
     }
 
     fn write_registers(&mut self, registers: &RiscvCoreRegs<u64>, thread: Tid) -> TargetResult<(), Self> {
-        let hart = self.runner.machine.harts.get_mut(hart_of(thread)).ok_or(TargetError::NonFatal)?;
-        hart.x[1..32].copy_from_slice(&registers.x[1..]);
-        hart.pc = registers.pc & !1;
+        let hot = self.runner.machine.memory.hot.get_mut(hart_of(thread)).ok_or(TargetError::NonFatal)?;
+        hot.x[1..32].copy_from_slice(&registers.x[1..]);
+        hot.pc = registers.pc & !1;
         Ok(())
     }
 

@@ -1,11 +1,10 @@
-//! One hart's architectural state (privileged specification, "Supervisor-Level ISA").
+//! What a hart has besides its hot state: the control and status registers that few instructions touch, what it does, and how its
+//! time is booked (privileged specification, "Supervisor-Level ISA").
 
 use concord_abi::htm::{XENABLE_USER, XTRAP_PREVIOUS};
+use concord_mem::hot::HotState;
 use concord_mem::translation::{Context, MODE_BARE, MODE_SV39, MODE_SV48};
 use serde::{Deserialize, Serialize};
-
-/// Length of the register arrays; registers are numbered below it in decoded ops.
-const REGISTERS: usize = 64;
 
 pub const SSTATUS_SIE: u64 = 1 << 1;
 pub const SSTATUS_SPIE: u64 = 1 << 5;
@@ -68,25 +67,11 @@ pub struct ModeCycles {
     pub io_wait_cycles: u64,
 }
 
-/// One hart.
+/// One hart's part of the state that is not hot. The rest is in `concord_mem::hot::HotState`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hart {
-    /// Integer registers; index 0 is always zero and 32 takes writes meant for it.
-    #[serde(with = "registers")]
-    pub x: [u64; REGISTERS],
-    /// Floating-point registers, singles boxed.
-    #[serde(with = "registers")]
-    pub f: [u64; REGISTERS],
-    pub pc: u64,
     pub privilege: Privilege,
     pub activity: Activity,
-    /// The hart's clock.
-    pub cycle: u64,
-    /// Instructions retired.
-    pub instructions: u64,
-    /// The clock value at which the hart's turn ends.
-    pub limit: u64,
-    pub sstatus: u64,
     pub sie: u64,
     pub stvec: u64,
     pub scounteren: u64,
@@ -103,8 +88,6 @@ pub struct Hart {
     pub xenable: u64,
     /// The translation caches hold what the walker made of page-table entries that the active transaction wrote.
     pub translations_tainted: bool,
-    /// fflags in bits 0 to 4, frm in bits 5 to 7.
-    pub fcsr: u64,
     /// `sip.SSIP`.
     pub software_interrupt: bool,
     /// `sip.SEIP`, driven by the interrupt controller.
@@ -120,15 +103,8 @@ impl Default for Hart {
     /// A hart that was never started.
     fn default() -> Hart {
         Hart {
-            x: [0; REGISTERS],
-            f: [0; REGISTERS],
-            pc: 0,
             privilege: Privilege::Supervisor,
             activity: Activity::Stopped,
-            cycle: 0,
-            instructions: 0,
-            limit: 0,
-            sstatus: 0,
             sie: 0,
             stvec: 0,
             scounteren: 0,
@@ -142,7 +118,6 @@ impl Default for Hart {
             xtrap: 0,
             xenable: 0,
             translations_tainted: false,
-            fcsr: 0,
             software_interrupt: false,
             external_interrupt: false,
             accounted_cycle: 0,
@@ -155,65 +130,59 @@ impl Default for Hart {
 impl Hart {
     /// Puts the hart where an S-mode payload begins (SBI specification, HSM "sbi_hart_start": translation and interrupts
     /// off, hart number in a0, an argument in a1).
-    pub fn start(&mut self, hart: usize, address: u64, argument: u64) {
-        self.pc = address;
+    pub fn start(&mut self, hot: &mut HotState, hart: usize, address: u64, argument: u64) {
+        hot.pc = address;
         self.privilege = Privilege::Supervisor;
         self.activity = Activity::Running;
         self.satp = 0;
         self.sie = 0;
-        self.sstatus = SSTATUS_FS;
+        hot.sstatus = SSTATUS_FS;
         // Not specified, but what firmware hands over: a kernel without a PMU driver never sets it, and its vDSO reads time.
         self.scounteren = 7;
         self.xtrap = 0;
         self.xenable = 0;
-        self.x[10] = hart as u64;
-        self.x[11] = argument;
+        hot.x[10] = hart as u64;
+        hot.x[11] = argument;
     }
 
     /// True when no register holds what no instruction can put there. For a hart that was read from a file.
-    pub(crate) fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self, hot: &HotState) -> bool {
         let address_is_even = match self.activity {
             Activity::Suspended { address, .. } => address & 1 == 0,
             _ => true,
         };
-        self.x[0] == 0
-            && self.pc & 1 == 0
+        hot.x[0] == 0
+            && hot.pc & 1 == 0
             && self.sepc & 1 == 0
             && self.stvec & 2 == 0
             && address_is_even
-            && self.sstatus & !SSTATUS_WRITABLE == 0
+            && hot.sstatus & !SSTATUS_WRITABLE == 0
             && self.sie & !INTERRUPTS == 0
-            && self.fcsr >> 8 == 0
+            && hot.fcsr >> 8 == 0
             && self.xtrap & !XTRAP_PREVIOUS == 0
             && self.xenable & !XENABLE_USER == 0
             && matches!(self.satp >> 60, MODE_BARE | MODE_SV39 | MODE_SV48)
-            && self.cycle >> 63 == 0
-            && self.accounted_cycle <= self.cycle
-            && self.instructions >> 63 == 0
+            && hot.cycle >> 63 == 0
+            && self.accounted_cycle <= hot.cycle
+            && hot.instructions >> 63 == 0
     }
 
-    /// True when floating-point instructions are enabled.
-    #[inline]
-    pub fn float_is_on(&self) -> bool {
-        self.sstatus & SSTATUS_FS != 0
-    }
-
-    pub fn context(&self) -> Context {
+    pub fn context(&self, hot: &HotState) -> Context {
         Context {
             satp: self.satp,
             user: self.privilege == Privilege::User,
-            supervisor_user_memory: self.sstatus & SSTATUS_SUM != 0,
-            make_executable_readable: self.sstatus & SSTATUS_MXR != 0,
+            supervisor_user_memory: hot.sstatus & SSTATUS_SUM != 0,
+            make_executable_readable: hot.sstatus & SSTATUS_MXR != 0,
         }
     }
 
-    /// Books the cycles since the last call on what the hart was doing; `disk_use_cycles` is how long disks have been in use.
+    /// Books the cycles up to `now` since the last call on what the hart was doing; `disk_use_cycles` is how long disks have been in use.
     ///
     /// A hart that asks a disk for something may be a quantum ahead of one that sleeps, or behind it, so that a stretch of I/O wait
     /// is known to a quantum only.
-    pub fn account(&mut self, disk_use_cycles: u64) {
-        let cycles = self.cycle - self.accounted_cycle;
-        self.accounted_cycle = self.cycle;
+    pub fn account(&mut self, now: u64, disk_use_cycles: u64) {
+        let cycles = now - self.accounted_cycle;
+        self.accounted_cycle = now;
         let io_cycles = disk_use_cycles.saturating_sub(self.disk_use_cycles);
         self.disk_use_cycles = disk_use_cycles;
         match (self.is_busy(), self.privilege) {
@@ -232,13 +201,13 @@ impl Hart {
     }
 
     /// True when a pending interrupt that `sie` enables would be taken.
-    pub fn interrupts_are_on(&self) -> bool {
-        self.privilege == Privilege::User || self.sstatus & SSTATUS_SIE != 0
+    pub fn interrupts_are_on(&self, hot: &HotState) -> bool {
+        self.privilege == Privilege::User || hot.sstatus & SSTATUS_SIE != 0
     }
 
-    /// The interrupts that are pending, as in `sip`.
-    pub fn pending_interrupts(&self, cycles_per_tick: u64) -> u64 {
-        let timer = self.cycle >= self.timer_cycle(cycles_per_tick);
+    /// The interrupts that are pending at the hart's clock, as in `sip`.
+    pub fn pending_interrupts(&self, hot: &HotState, cycles_per_tick: u64) -> u64 {
+        let timer = hot.cycle >= self.timer_cycle(cycles_per_tick);
         let bit = |pending: bool, bit: u64| if pending { bit } else { 0 };
         bit(self.software_interrupt, INTERRUPT_SOFTWARE)
             | bit(timer, INTERRUPT_TIMER)
@@ -255,36 +224,18 @@ impl Hart {
 
     /// When a hart that does not run goes on if nothing more happens to it: at `now` when an interrupt that it waits for is pending
     /// by then, at its timer, at the end of its back-off, or never.
-    pub fn wake_cycle(&self, now: u64, cycles_per_tick: u64) -> u64 {
-        let interrupt = if self.pending_interrupts(cycles_per_tick) & self.sie != 0 {
-            now.max(self.cycle)
+    pub fn wake_cycle(&self, hot: &HotState, now: u64, cycles_per_tick: u64) -> u64 {
+        let interrupt = if self.pending_interrupts(hot, cycles_per_tick) & self.sie != 0 {
+            now.max(hot.cycle)
         } else if self.sie & INTERRUPT_TIMER != 0 {
-            self.timer_cycle(cycles_per_tick).max(self.cycle)
+            self.timer_cycle(cycles_per_tick).max(hot.cycle)
         } else {
             u64::MAX
         };
         match self.activity {
-            Activity::BackingOff { until } if self.interrupts_are_on() => until.min(interrupt),
+            Activity::BackingOff { until } if self.interrupts_are_on(hot) => until.min(interrupt),
             Activity::BackingOff { until } => until,
             _ => interrupt,
         }
-    }
-}
-
-/// serde has no arrays beyond 32 elements; only the architecture's registers are written.
-mod registers {
-    use super::REGISTERS;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<S: Serializer>(registers: &[u64; REGISTERS], serializer: S) -> Result<S::Ok, S::Error> {
-        let architectural: [u64; 32] = std::array::from_fn(|index| registers[index]);
-        architectural.serialize(serializer)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u64; REGISTERS], D::Error> {
-        let architectural = <[u64; 32]>::deserialize(deserializer)?;
-        let mut registers = [0; REGISTERS];
-        registers[..32].copy_from_slice(&architectural);
-        Ok(registers)
     }
 }

@@ -26,6 +26,7 @@ use concord_abi::htm;
 use concord_dev::{Bus, Finish};
 use concord_htm::check::Checker;
 use concord_htm::policy::Mode;
+use concord_mem::hot::HotState;
 use concord_mem::ram::{PAGE_BYTES, Ram};
 use concord_mem::system::MemorySystem;
 
@@ -167,6 +168,11 @@ impl Machine {
         &self.harts
     }
 
+    /// Each hart's registers, clock and instruction count.
+    pub fn hot_states(&self) -> &[HotState] {
+        &self.memory.hot
+    }
+
     /// Instructions retired by all harts.
     pub fn instructions(&self) -> u64 {
         self.instructions
@@ -181,7 +187,7 @@ impl Machine {
     pub fn clock(&self) -> u64 {
         let turn = self.next_turns.iter().copied().min().unwrap_or(u64::MAX);
         match turn.min(self.bus.next_event_cycle()) {
-            u64::MAX => self.harts.iter().map(|hart| hart.cycle).max().unwrap_or(0),
+            u64::MAX => self.memory.hot.iter().map(|hot| hot.cycle).max().unwrap_or(0),
             clock => clock,
         }
     }
@@ -191,7 +197,7 @@ impl Machine {
         if self.harts.iter().any(Hart::is_busy) {
             return 0;
         }
-        let latest = self.harts.iter().map(|hart| hart.cycle).max().unwrap_or(0);
+        let latest = self.memory.hot.iter().map(|hot| hot.cycle).max().unwrap_or(0);
         match self.next_hart().1.min(self.bus.next_event_cycle()) {
             u64::MAX => u64::MAX,
             next => next.saturating_sub(latest),
@@ -216,7 +222,7 @@ impl Machine {
     /// No hart retires more than about `instructions_max` instructions in it.
     pub fn step(&mut self, instructions_max: u64) -> bool {
         if let Some(broken) = self.debug.take_broken_turn() {
-            self.harts[broken.hart].limit = broken.limit;
+            self.memory.hot[broken.hart].limit = broken.limit;
             self.turn(broken.hart, Some(broken.inside_run));
             return true;
         }
@@ -239,7 +245,7 @@ impl Machine {
 
     /// Runs a turn, or what is left of one that the debugger broke off (inside a run of ops or not).
     fn turn(&mut self, hart: usize, broken_off: Option<bool>) {
-        let before = self.harts[hart].instructions;
+        let before = self.memory.hot[hart].instructions;
         if broken_off.is_none() {
             self.take_interrupt(hart);
         }
@@ -249,7 +255,7 @@ impl Machine {
             (true, true) => self.run_turn_debugged::<true>(hart, broken_off),
             (false, true) => self.run_turn_debugged::<false>(hart, broken_off),
         }
-        self.instructions += self.harts[hart].instructions - before;
+        self.instructions += self.memory.hot[hart].instructions - before;
         if self.debug.has_broken_turn() {
             return;
         }
@@ -260,8 +266,8 @@ impl Machine {
             // Nobody else ran since the reservation was made, and nobody may while it holds (see `sim/mem`).
             self.memory.core(hart).reservation = None;
         }
-        self.statistics.sample(hart, &self.harts[hart]);
-        self.update_next_turn(hart, self.harts[hart].cycle);
+        self.statistics.sample(hart, self.harts[hart].privilege, &self.memory.hot[hart]);
+        self.update_next_turn(hart, self.memory.hot[hart].cycle);
     }
 
     /// The hart whose turn is next, when that is, and when the turn of the one after it is.
@@ -280,20 +286,20 @@ impl Machine {
     fn begin_turn(&mut self, hart: usize, now: u64, other: u64, event: u64, instructions_max: u64) {
         let quantum = self.quantum_cycles();
         let cycles_per_tick = self.cycles_per_tick;
-        let state = &mut self.harts[hart];
-        let slept = now.saturating_sub(state.cycle);
-        state.cycle += slept;
-        if !state.is_busy() {
+        let hot = &mut self.memory.hot[hart];
+        let slept = now.saturating_sub(hot.cycle);
+        hot.cycle += slept;
+        if !self.harts[hart].is_busy() {
             self.statistics.slept(hart, slept);
             self.account(hart);
         }
-        let state = &mut self.harts[hart];
+        let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
         match state.activity {
             Activity::Running => {}
             Activity::Waiting => state.activity = Activity::Running,
             Activity::BackingOff { until } => {
                 state.activity = Activity::Running;
-                let unspent_cycles = until.saturating_sub(state.cycle);
+                let unspent_cycles = until.saturating_sub(hot.cycle);
                 if unspent_cycles > 0 {
                     self.transactions.cut_stall(hart, unspent_cycles);
                     let id = self.transactions.active_id(hart);
@@ -302,37 +308,37 @@ impl Machine {
             }
             Activity::Suspended { address, argument } => {
                 let sie = state.sie;
-                state.start(hart, address, argument);
+                state.start(hot, hart, address, argument);
                 state.sie = sie;
                 self.update_context(hart);
             }
             Activity::Stopped => unreachable!("a stopped hart has no turn"),
         }
-        let state = &mut self.harts[hart];
-        let mut limit =
-            other.saturating_add(quantum).min(event).min(state.cycle + TURN_CYCLES_MAX.min(instructions_max));
+        let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
+        let mut limit = other.saturating_add(quantum).min(event).min(hot.cycle + TURN_CYCLES_MAX.min(instructions_max));
         let timer = state.timer_cycle(cycles_per_tick);
-        if state.sie & INTERRUPT_TIMER != 0 && timer > state.cycle {
+        if state.sie & INTERRUPT_TIMER != 0 && timer > hot.cycle {
             limit = limit.min(timer);
         }
-        state.limit = limit.max(state.cycle + 1);
+        hot.limit = limit.max(hot.cycle + 1);
     }
 
     /// Books a hart's cycles since it last did on what it was doing.
     pub(crate) fn account(&mut self, hart: usize) {
-        self.trace.account(hart, &self.harts[hart]);
-        let disk_use_cycles = self.bus.disk_use_cycles(self.harts[hart].cycle);
-        self.harts[hart].account(disk_use_cycles);
+        let now = self.memory.hot[hart].cycle;
+        self.trace.account(hart, &self.harts[hart], now);
+        let disk_use_cycles = self.bus.disk_use_cycles(now);
+        self.harts[hart].account(now, disk_use_cycles);
     }
 
     /// Works out when a hart's next turn is, given that something may have happened to it at `now`.
     pub(crate) fn update_next_turn(&mut self, hart: usize, now: u64) {
-        let state = &self.harts[hart];
+        let (state, hot) = (&self.harts[hart], &self.memory.hot[hart]);
         self.next_turns[hart] = match state.activity {
-            Activity::Running => state.cycle,
+            Activity::Running => hot.cycle,
             Activity::Stopped => u64::MAX,
             Activity::Waiting | Activity::Suspended { .. } | Activity::BackingOff { .. } => {
-                state.wake_cycle(now, self.cycles_per_tick)
+                state.wake_cycle(hot, now, self.cycles_per_tick)
             }
         };
     }
@@ -359,8 +365,8 @@ impl Machine {
     /// The hart did something that others may react to, so it must not run far ahead of them.
     pub(crate) fn yield_soon(&mut self, hart: usize) {
         let quantum = self.quantum_cycles();
-        let state = &mut self.harts[hart];
-        state.limit = state.limit.min(state.cycle + quantum);
+        let hot = &mut self.memory.hot[hart];
+        hot.limit = hot.limit.min(hot.cycle + quantum);
     }
 
     /// Decoded code of pages that were written to is forgotten.
@@ -374,14 +380,14 @@ impl Machine {
 
     /// A hart accessed a device register.
     pub(crate) fn after_device_access(&mut self, hart: usize) {
-        let now = self.harts[hart].cycle;
+        let now = self.memory.hot[hart].cycle;
         self.after_devices(now);
         let event = self.bus.next_event_cycle();
         let pending = self.harts[hart].external_interrupt;
-        let state = &mut self.harts[hart];
-        state.limit = state.limit.min(event.max(state.cycle + 1));
+        let hot = &mut self.memory.hot[hart];
+        hot.limit = hot.limit.min(event.max(hot.cycle + 1));
         if pending {
-            state.limit = state.limit.min(state.cycle + 1);
+            hot.limit = hot.limit.min(hot.cycle + 1);
         }
     }
 
@@ -415,8 +421,8 @@ impl Machine {
         if self.end.is_none() {
             self.end = Some(end);
         }
-        for hart in &mut self.harts {
-            hart.limit = 0;
+        for hot in &mut self.memory.hot {
+            hot.limit = 0;
         }
     }
 
@@ -437,12 +443,12 @@ impl Machine {
         };
         // Whoever waits for the event sees the machine right after it; a gear is changed between turns.
         self.events.push((hart, event));
-        self.harts[hart].limit = 0;
+        self.memory.hot[hart].limit = 0;
     }
 
     /// A hint that speaks of a lock, in the middle of a run. It only counts.
     #[inline(never)]
-    pub(crate) fn lock_hint(&mut self, at: Position, code: u16, lock: u64, call_site: u64) {
+    pub(crate) fn note_lock_hint(&mut self, at: Position, code: u16, lock: u64, call_site: u64) {
         let now = self.now(at);
         let transaction = self.transactions.active_id(at.hart);
         if let Some(spun) =

@@ -295,7 +295,7 @@ impl<'a> Runner<'a> {
             for (hart, event) in self.machine.take_events() {
                 due |= self.options.snapshot.as_ref().is_some_and(|(wanted, _)| wanted.is(event));
                 if let Some(tracer) = &mut self.tracer {
-                    tracer.event(hart, event, self.machine.harts[hart].cycle)?;
+                    tracer.event(hart, event, self.machine.memory.hot[hart].cycle)?;
                 }
                 if let Some(gear) = gear_after(event).filter(|_| self.options.timed_region) {
                     self.machine.events.push((hart, Event::Gear(gear)));

@@ -17,6 +17,7 @@ use concord_abi::htm::{Cause, XTRAP_PREVIOUS};
 use concord_htm::{Ended, Engine, Loss, Masks, Memory, Party, Popped, Request, WORD_SHIFT, Word, word_mask};
 use concord_isa::op::SINK;
 use concord_mem::cache::line_of;
+use concord_mem::hot::HotState;
 use concord_mem::line_table::Rights;
 use concord_mem::ram::{LINE_BYTES, LINE_SHIFT, Ram};
 pub(crate) use instructions::Done;
@@ -45,26 +46,26 @@ pub(crate) struct Checkpoint {
 }
 
 impl Checkpoint {
-    fn put_back(&self, hart: &mut Hart) {
-        hart.x[..32].copy_from_slice(&self.x);
-        hart.f[..32].copy_from_slice(&self.f);
-        hart.pc = self.pc;
+    fn put_back(&self, hart: &mut Hart, hot: &mut HotState) {
+        hot.x[..32].copy_from_slice(&self.x);
+        hot.f[..32].copy_from_slice(&self.f);
+        hot.pc = self.pc;
         hart.privilege = self.privilege;
-        hart.sstatus = self.sstatus;
+        hot.sstatus = self.sstatus;
         hart.sie = self.sie;
         hart.sscratch = self.sscratch;
         hart.sepc = self.sepc;
         hart.scause = self.scause;
         hart.stval = self.stval;
-        hart.fcsr = self.fcsr;
+        hot.fcsr = self.fcsr;
         hart.xtrap = self.xtrap;
     }
 
     /// True when a hart can be put back to it. For one that was read from a file.
     fn is_possible(&self) -> bool {
-        let mut hart = Hart::default();
-        self.put_back(&mut hart);
-        hart.is_possible() && self.destination != 0 && self.destination <= SINK
+        let (mut hart, mut hot) = (Hart::default(), HotState::default());
+        self.put_back(&mut hart, &mut hot);
+        hart.is_possible(&hot) && self.destination != 0 && self.destination <= SINK
     }
 }
 
@@ -90,19 +91,19 @@ impl Memory for Words<'_> {
 
 impl Machine {
     fn checkpoint(&self, hart: usize, destination: u8) -> Checkpoint {
-        let state = &self.harts[hart];
+        let (state, hot) = (&self.harts[hart], &self.memory.hot[hart]);
         Checkpoint {
-            x: state.x[..32].try_into().expect("a hart has 32 registers"),
-            f: state.f[..32].try_into().expect("a hart has 32 registers"),
-            pc: state.pc.wrapping_add(4),
+            x: hot.x[..32].try_into().expect("a hart has 32 registers"),
+            f: hot.f[..32].try_into().expect("a hart has 32 registers"),
+            pc: hot.pc.wrapping_add(4),
             privilege: state.privilege,
-            sstatus: state.sstatus,
+            sstatus: hot.sstatus,
             sie: state.sie,
             sscratch: state.sscratch,
             sepc: state.sepc,
             scause: state.scause,
             stval: state.stval,
-            fcsr: state.fcsr,
+            fcsr: hot.fcsr,
             xtrap: state.xtrap,
             destination,
         }
@@ -126,7 +127,7 @@ impl Machine {
     /// Cycles that the timed gear charges and the functional one does not.
     fn charge_transaction(&mut self, hart: usize, cycles: u64) {
         if self.memory.is_timed() {
-            self.harts[hart].cycle += cycles;
+            self.memory.hot[hart].cycle += cycles;
         }
     }
 
@@ -144,7 +145,7 @@ impl Machine {
             } else {
                 let loser = loss.hart;
                 self.restart(loser, &loss);
-                self.update_next_turn(loser, self.harts[loser].cycle);
+                self.update_next_turn(loser, self.memory.hot[loser].cycle);
             }
         }
         own_loss
@@ -186,17 +187,17 @@ impl Machine {
             loss.restored.len() as u64 * costs.rollback_word_cycles + loss.overflowed_lines * costs.overflow_cycles;
         self.charge_transaction(hart, cycles);
         self.account(hart);
-        let lost_cycles = self.harts[hart].cycle.saturating_sub(loss.attempt_cycle);
+        let lost_cycles = self.memory.hot[hart].cycle.saturating_sub(loss.attempt_cycle);
         let cause = Cause::of_status(loss.status);
         self.critical_sections.restarted(hart, loss.id, cause, lost_cycles, loss.backoff_cycles);
         let Some(checkpoint) = self.transactions.checkpoint(hart) else { return };
-        let state = &mut self.harts[hart];
-        checkpoint.put_back(state);
-        state.x[usize::from(checkpoint.destination)] = loss.status;
+        let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
+        checkpoint.put_back(state, hot);
+        hot.x[usize::from(checkpoint.destination)] = loss.status;
         state.activity = Activity::Running;
         self.memory.core(hart).reservation = None;
         self.update_context(hart);
-        self.transactions.begin_attempt(hart, self.harts[hart].cycle.saturating_add(loss.backoff_cycles));
+        self.transactions.begin_attempt(hart, self.memory.hot[hart].cycle.saturating_add(loss.backoff_cycles));
         self.back_off(hart, loss.backoff_cycles);
     }
 
@@ -205,14 +206,14 @@ impl Machine {
         if cycles == 0 {
             return;
         }
-        let state = &mut self.harts[hart];
-        state.activity = Activity::BackingOff { until: state.cycle + cycles };
-        state.limit = 0;
+        let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
+        state.activity = Activity::BackingOff { until: hot.cycle + cycles };
+        hot.limit = 0;
     }
 
     /// A restart of the hart's own making, between two instructions. `place` is where the reason for it lies.
     pub(crate) fn restart_own(&mut self, hart: usize, status: u64, place: u64) {
-        let now = self.harts[hart].cycle;
+        let now = self.memory.hot[hart].cycle;
         let mut words = Words(&self.memory.ram);
         if let Some(loss) = self.transactions.restart(hart, status, now, &mut words) {
             if Cause::of_status(status) == Cause::NeedExclusive {
@@ -226,7 +227,7 @@ impl Machine {
 
     /// The hart was about to do what cannot be rolled back.
     pub(crate) fn cancel(&mut self, hart: usize) {
-        self.restart_own(hart, Cause::NeedExclusive.status(0), self.harts[hart].pc);
+        self.restart_own(hart, Cause::NeedExclusive.status(0), self.memory.hot[hart].pc);
     }
 
     /// A trap suspends the hart's active transaction.
@@ -235,7 +236,7 @@ impl Machine {
             self.harts[hart].xtrap = 0;
             return;
         }
-        let now = self.harts[hart].cycle;
+        let now = self.memory.hot[hart].cycle;
         let id = self.transactions.active_id(hart);
         let (lines, loss) = self.transactions.trap(hart, now, &mut Words(&self.memory.ram));
         self.harts[hart].xtrap = XTRAP_PREVIOUS;
@@ -247,7 +248,7 @@ impl Machine {
 
     /// What follows from a suspension, by a trap or by xpush, of a transaction or, where the id is 0, of none.
     fn suspended(&mut self, hart: usize, id: u64, lines: &[concord_htm::Line]) {
-        self.critical_sections.suspended(hart, id, self.harts[hart].cycle);
+        self.critical_sections.suspended(hart, id, self.memory.hot[hart].cycle);
         self.release_lines(hart, lines);
         self.drop_tainted_translations(hart);
         self.update_watched();
@@ -256,7 +257,7 @@ impl Machine {
     /// `sret` with `xtrap.PT`: the transaction that the trap suspended goes on. Whether the return itself is still to
     /// be done; `None` where the instruction is illegal.
     pub(crate) fn return_to_transaction(&mut self, hart: usize) -> Option<bool> {
-        let now = self.harts[hart].cycle;
+        let now = self.memory.hot[hart].cycle;
         let popped = self.transactions.pop(hart, true, now).ok()?;
         self.update_watched();
         Some(match popped {
@@ -275,7 +276,7 @@ impl Machine {
 
     /// What follows from a resumption.
     fn resumed(&mut self, hart: usize) {
-        let (id, now) = (self.transactions.active_id(hart), self.harts[hart].cycle);
+        let (id, now) = (self.transactions.active_id(hart), self.memory.hot[hart].cycle);
         self.critical_sections.resumed(hart, id, now);
     }
 
@@ -291,7 +292,7 @@ impl Machine {
     fn committed(&mut self, hart: usize, ended: &Ended) {
         if let Ended::Committed { lines, overflowed_lines, attempt_cycle, id } = ended {
             self.trace_attempt(hart, *attempt_cycle, None);
-            self.critical_sections.committed(hart, *id, self.harts[hart].cycle);
+            self.critical_sections.committed(hart, *id, self.memory.hot[hart].cycle);
             let costs = self.configuration.costs();
             self.release_lines(hart, lines);
             self.harts[hart].translations_tainted = false;
@@ -318,7 +319,7 @@ impl Machine {
         let costs = self.configuration.costs();
         let mut losses = Vec::new();
         for (core, line) in self.memory.take_evictions() {
-            let now = self.harts[core].cycle;
+            let now = self.memory.hot[core].cycle;
             let line = u64::from(concord_mem::cache::physical_line(line));
             match self.transactions.evicted(core, line, now, &mut Words(&self.memory.ram)) {
                 concord_htm::Evicted::Nothing => {}
@@ -362,7 +363,7 @@ impl Machine {
     /// The timeline gets the attempt that ends now: with the status word of its restart, or committed.
     fn trace_attempt(&mut self, hart: usize, begin_cycle: u64, status: Option<u64>) {
         let cause = status.map(Cause::of_status);
-        self.trace.push(hart, Doing::Attempt { cause }, begin_cycle, self.harts[hart].cycle);
+        self.trace.push(hart, Doing::Attempt { cause }, begin_cycle, self.memory.hot[hart].cycle);
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod cache;
 pub mod fault;
 mod holders;
+pub mod hot;
 pub mod line_table;
 pub mod ram;
 pub mod system;

@@ -8,7 +8,8 @@
 mod check;
 
 use crate::ram::{LINE_SHIFT, PAGE_SHIFT};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The number of entries; a power of two and at least the lines of a page.
 pub const ENTRIES: usize = 512;
@@ -18,6 +19,15 @@ pub const INVALID: u64 = u64::MAX;
 pub const NO_LINE: u32 = u32::MAX;
 /// The tag bit of entries for pages that user mode may touch.
 pub const USER: u64 = 8;
+
+/// The table answers accesses to all lines that it holds.
+pub const BY_LINE: u8 = 0;
+/// The table answers accesses to those words alone that are in the sets of the hart's transaction.
+pub const BY_WORD: u8 = 1;
+/// The table answers nothing, so that every access is seen.
+pub const NOTHING: u8 = 2;
+/// Words are eight bytes long.
+const WORD_SHIFT: u32 = 3;
 
 /// One entry.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -70,33 +80,64 @@ pub const fn shift(timed: bool) -> u32 {
 
 /// The tag that an access of `size_bytes` must find: line address, user bit, and low bits that match only when the access is
 /// naturally aligned.
-#[inline]
+#[inline(always)]
 pub fn access_tag(timed: bool, address: u64, size_bytes: u64, user: u64) -> u64 {
     address & (u64::MAX << shift(timed) | (size_bytes - 1)) | user
 }
 
 /// The table of one hart.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone)]
+#[repr(C)]
 pub struct LineTable {
-    entries: Vec<Entry>,
+    entries: [Entry; ENTRIES],
 }
 
 impl Default for LineTable {
     fn default() -> LineTable {
-        LineTable { entries: vec![EMPTY; ENTRIES] }
+        LineTable { entries: [EMPTY; ENTRIES] }
+    }
+}
+
+impl Serialize for LineTable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.entries.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for LineTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LineTable, D::Error> {
+        let entries = Vec::deserialize(deserializer)?.try_into();
+        Ok(LineTable { entries: entries.map_err(|_| D::Error::custom("a line table of another size"))? })
     }
 }
 
 impl LineTable {
-    #[inline]
+    #[inline(always)]
     pub fn slot(timed: bool, address: u64) -> usize {
         (address >> shift(timed)) as usize & (ENTRIES - 1)
     }
 
-    /// The first entry, for the interpreter's inlined look-up.
-    #[inline]
-    pub fn as_mut_ptr(&mut self) -> *mut Entry {
-        self.entries.as_mut_ptr()
+    /// The rule of a hit: the host address of an access that may go ahead without anybody else. `answers` is one of [`BY_LINE`],
+    /// [`BY_WORD`] and [`NOTHING`], and `user` is [`USER`] or 0.
+    ///
+    /// A hit changes nothing else. What a caller knows at compile time (all but the address) costs nothing.
+    #[inline(always)]
+    pub fn hit(&self, timed: bool, answers: u8, store: bool, address: u64, size_bytes: u64, user: u64) -> Option<u64> {
+        if answers == NOTHING {
+            return None;
+        }
+        let entry = self.matching(timed, store, address, size_bytes, user)?;
+        let words = if store { entry.writable_words } else { entry.readable_words };
+        let is_member = answers != BY_WORD || words >> (address >> WORD_SHIFT & 7) & 1 == 1;
+        is_member.then(|| address.wrapping_add(entry.addend))
+    }
+
+    /// The entry whose tag an access matches: its line or page is there, may be accessed so, and the access is aligned.
+    #[inline(always)]
+    pub fn matching(&self, timed: bool, store: bool, address: u64, size_bytes: u64, user: u64) -> Option<&Entry> {
+        let entry = &self.entries[LineTable::slot(timed, address)];
+        let tag = if store { entry.write_tag } else { entry.read_tag };
+        (tag == access_tag(timed, address, size_bytes, user)).then_some(entry)
     }
 
     #[inline]
@@ -156,6 +197,29 @@ mod tests {
         assert_ne!(access_tag(true, 0x1048, 8, USER), tag, "other privilege");
         assert_ne!(access_tag(true, u64::MAX, 8, USER), INVALID);
         assert_ne!(access_tag(false, u64::MAX, 1, USER), INVALID);
+    }
+
+    #[test]
+    fn a_hit_needs_the_word_in_a_set_where_the_table_answers_by_word() {
+        let mut table = LineTable::default();
+        let tag = access_tag(true, 0x5000, 1, USER);
+        let entry = Entry {
+            read_tag: tag,
+            write_tag: tag,
+            addend: 0x100,
+            readable_words: 0b110,
+            writable_words: 0b100,
+            ..EMPTY
+        };
+        *table.entry(LineTable::slot(true, 0x5000)) = entry;
+        assert_eq!(table.hit(true, BY_LINE, false, 0x5000, 8, USER), Some(0x5100));
+        assert_eq!(table.hit(true, BY_WORD, false, 0x5000, 8, USER), None);
+        assert_eq!(table.hit(true, BY_WORD, false, 0x500c, 4, USER), Some(0x510c));
+        assert_eq!(table.hit(true, BY_WORD, true, 0x500c, 4, USER), None);
+        assert_eq!(table.hit(true, BY_WORD, true, 0x5010, 4, USER), Some(0x5110));
+        assert_eq!(table.hit(true, NOTHING, false, 0x5010, 4, USER), None);
+        assert_eq!(table.hit(true, BY_LINE, false, 0x5004, 8, USER), None, "misaligned");
+        assert_eq!(table.hit(true, BY_LINE, false, 0x5000, 8, 0), None, "other privilege");
     }
 
     #[test]

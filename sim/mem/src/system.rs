@@ -14,6 +14,7 @@ pub use saved::{SavedMemory, StateError};
 use crate::cache::{DataCache, FetchCache, Geometry, Line, SecondCache, State, line_of};
 use crate::fault::{Access, Fault, FaultKind};
 use crate::holders::Holders;
+use crate::hot::HotState;
 use crate::line_table::{self, Entry, INVALID, LineTable, Rights};
 use crate::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT, RAM_BASE, Ram};
 use crate::translation::{
@@ -62,15 +63,12 @@ pub struct Counters {
 /// One core's part of the memory system.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Core {
-    pub lines: LineTable,
     pub fetch_translations: TranslationCache,
     data_translations: TranslationCache,
     data: DataCache,
     fetch: FetchCache,
     second: SecondCache,
     pub context: Context,
-    /// Cycles that accesses cost beyond their instruction and that the hart's clock has not been charged yet.
-    pub stall_cycles: u64,
     /// The line that a load-reserved watches.
     pub reservation: Option<Line>,
     pub counters: Counters,
@@ -98,6 +96,8 @@ pub struct MemorySystem {
     pub ram: Ram,
     model: Model,
     timed: bool,
+    /// The hot state of each core's hart.
+    pub hot: Vec<HotState>,
     cores: Vec<Core>,
     /// Which cores' second-level caches hold each line.
     holders: Holders,
@@ -108,21 +108,17 @@ pub struct MemorySystem {
     /// Lines that left a core's first-level data cache for want of room, while somebody wants to know.
     evictions: Vec<(usize, Line)>,
     notes_evictions: bool,
-    /// See [`MemorySystem::empty_lines`].
-    empty: LineTable,
 }
 
 impl MemorySystem {
     pub fn new(ram: Ram, cores: usize, model: Model, seed: u64) -> MemorySystem {
         let core = Core {
-            lines: LineTable::default(),
             fetch_translations: TranslationCache::new(model.translation_entries),
             data_translations: TranslationCache::new(model.translation_entries),
             data: DataCache::new(model.data),
             fetch: FetchCache::new(model.instruction),
             second: SecondCache::new(model.second),
             context: Context::default(),
-            stall_cycles: 0,
             reservation: None,
             counters: Counters::default(),
         };
@@ -132,12 +128,12 @@ impl MemorySystem {
             ram,
             model,
             timed: false,
+            hot: vec![HotState::default(); cores],
             cores: vec![core; cores],
             perturbation: perturbation_of(seed),
             stale_code: Vec::new(),
             evictions: Vec::new(),
             notes_evictions: false,
-            empty: LineTable::default(),
         }
     }
 
@@ -163,34 +159,35 @@ impl MemorySystem {
     pub fn set_timed(&mut self, timed: bool) {
         if self.timed != timed {
             self.timed = timed;
-            for core in &mut self.cores {
+            for (core, hot) in self.cores.iter_mut().zip(&mut self.hot) {
                 core.reservation = None;
-                core.flush_translations();
+                core.flush_translations(hot);
             }
         }
     }
 
     /// Changes how a core's addresses are translated.
     pub fn set_context(&mut self, core: usize, context: Context) {
-        let core = &mut self.cores[core];
+        let (core, hot) = (&mut self.cores[core], &mut self.hot[core]);
+        hot.user = context.user_tag();
         let old = std::mem::replace(&mut core.context, context);
         if old.satp != context.satp {
-            core.flush_translations();
+            core.flush_translations(hot);
         } else if old.make_executable_readable != context.make_executable_readable
             || context.mode() == MODE_BARE && old.user != context.user
         {
-            core.lines.clear();
+            hot.lines.clear();
         }
     }
 
     /// `sfence.vma`: of one address, or of all.
     pub fn flush_translations(&mut self, core: usize, address: Option<u64>) {
         let timed = self.timed;
-        let core = &mut self.cores[core];
+        let (core, hot) = (&mut self.cores[core], &mut self.hot[core]);
         match address {
-            None => core.flush_translations(),
+            None => core.flush_translations(hot),
             Some(address) => {
-                let lines = &mut core.lines;
+                let lines = &mut hot.lines;
                 core.data_translations.drop_address(address, |page| lines.drop_page(timed, page));
                 core.fetch_translations.drop_address(address, |_| {});
             }
@@ -242,7 +239,7 @@ impl MemorySystem {
             let way = self.touch_data(index, line_of(physical), store);
             let core = &mut self.cores[index];
             writable &= core.data.is_writable(way);
-            core.data.set_slot(way, slot, &mut core.lines);
+            core.data.set_slot(way, slot, &mut self.hot[index].lines);
         }
         if writable {
             self.page_flags[page] |= PAGE_WRITE_MAPPED | PAGE_TOUCHED;
@@ -250,7 +247,7 @@ impl MemorySystem {
         let readable = flags & READ != 0 || readable_by_execution && flags & EXECUTE != 0;
         let user = if flags & USER_PAGE != 0 { line_table::USER } else { 0 };
         let tag = line_table::access_tag(timed, address, 1, user) & !7;
-        *self.cores[index].lines.entry(slot) = Entry {
+        *self.hot[index].lines.entry(slot) = Entry {
             read_tag: if readable && rights.read { tag } else { INVALID },
             write_tag: if writable && rights.write { tag } else { INVALID },
             addend: (self.ram.host_address(physical) as u64).wrapping_sub(address),
@@ -282,8 +279,8 @@ impl MemorySystem {
         if *flags & PAGE_WRITE_MAPPED != 0 {
             *flags &= !PAGE_WRITE_MAPPED;
             let physical_page = page as u32 + (RAM_BASE >> PAGE_SHIFT) as u32;
-            for core in &mut self.cores {
-                core.lines.revoke_writes_to_page(self.timed, physical_page);
+            for hot in &mut self.hot {
+                hot.lines.revoke_writes_to_page(self.timed, physical_page);
             }
         }
     }
@@ -293,10 +290,10 @@ impl MemorySystem {
     fn translate_data(&mut self, core: usize, address: u64, access: Access) -> Result<(u64, u64), Fault> {
         let leaf = self.walk(core, address, access)?;
         let timed = self.timed;
-        let core = &mut self.cores[core];
+        let (core, hot) = (&mut self.cores[core], &mut self.hot[core]);
         core.counters.data_translation_misses += 1;
         if let Some(evicted) = core.data_translations.fill(address, leaf) {
-            core.lines.drop_page(timed, evicted);
+            hot.lines.drop_page(timed, evicted);
         }
         Ok((leaf.page | address & (PAGE_BYTES - 1), leaf.flags))
     }
@@ -370,16 +367,17 @@ impl MemorySystem {
             }
             return way;
         }
+        let hot = &mut self.hot[index];
         core.counters.data_misses += 1;
-        core.charge(self.model.second_latency_cycles);
+        core.charge(hot, self.model.second_latency_cycles);
         let way = match core.second.access(line) {
             // What most misses do, without asking anybody else.
-            Some(State::Modified) => core.data.fill(line, true, &mut core.lines),
-            Some(State::Exclusive | State::Shared) if !store => core.data.fill(line, false, &mut core.lines),
+            Some(State::Modified) => core.data.fill(line, true, &mut hot.lines),
+            Some(State::Exclusive | State::Shared) if !store => core.data.fill(line, false, &mut hot.lines),
             state => {
                 let state = self.acquire(index, line, store, state);
-                let core = &mut self.cores[index];
-                core.data.fill(line, state == State::Modified, &mut core.lines)
+                let (core, hot) = (&mut self.cores[index], &mut self.hot[index]);
+                core.data.fill(line, state == State::Modified, &mut hot.lines)
             }
         };
         if self.notes_evictions {
@@ -391,7 +389,7 @@ impl MemorySystem {
     /// Fetches a line of code that the first-level cache does not hold.
     fn touch_second(&mut self, index: usize, line: Line) {
         let core = &mut self.cores[index];
-        core.charge(self.model.second_latency_cycles);
+        core.charge(&mut self.hot[index], self.model.second_latency_cycles);
         if core.second.access(line).is_none() {
             self.acquire(index, line, false, None);
         }
@@ -423,7 +421,7 @@ impl MemorySystem {
     /// Takes a shared line away from the other cores.
     fn upgrade(&mut self, core: usize, line: Line) {
         self.cores[core].counters.upgrades += 1;
-        self.cores[core].charge(self.model.upgrade_latency_cycles);
+        self.cores[core].charge(&mut self.hot[core], self.model.upgrade_latency_cycles);
         self.invalidate_others(core, line);
     }
 
@@ -432,10 +430,11 @@ impl MemorySystem {
         let mut others = self.holders.get(line) & !(1 << core);
         let mut modified = false;
         while others != 0 {
-            let other = &mut self.cores[others.trailing_zeros() as usize];
+            let index = others.trailing_zeros() as usize;
+            let other = &mut self.cores[index];
             others &= others - 1;
             modified |= other.second.state(line) == Some(State::Modified);
-            other.drop_line(line);
+            other.drop_line(&mut self.hot[index], line);
             other.counters.invalidations += 1;
         }
         self.holders.set(line, self.holders.get(line) & 1 << core);
@@ -460,11 +459,11 @@ impl MemorySystem {
             self.model.memory_latency_cycles
         };
         let perturbation = self.draw_perturbation();
-        let holder = &mut self.cores[core];
-        holder.charge(latency + perturbation);
+        let (holder, hot) = (&mut self.cores[core], &mut self.hot[core]);
+        holder.charge(hot, latency + perturbation);
         if let Some((victim, modified)) = holder.second.fill(line, state) {
             holder.counters.writebacks += u64::from(modified);
-            holder.drop_line(victim);
+            holder.drop_line(hot, victim);
             self.holders.remove(victim, core);
             if self.notes_evictions {
                 self.note_eviction(core, Some(victim));
@@ -479,13 +478,14 @@ impl MemorySystem {
         if !others.is_power_of_two() {
             return false;
         }
-        let owner = &mut self.cores[others.trailing_zeros() as usize];
+        let index = others.trailing_zeros() as usize;
+        let owner = &mut self.cores[index];
         let state = owner.second.state(line);
         if state == Some(State::Shared) {
             return false;
         }
         owner.second.set_state(line, State::Shared);
-        owner.data.revoke_write(line, &mut owner.lines);
+        owner.data.revoke_write(line, &mut self.hot[index].lines);
         owner.counters.downgrades += 1;
         let modified = state == Some(State::Modified);
         owner.counters.writebacks += u64::from(modified);
@@ -519,7 +519,8 @@ impl MemorySystem {
                 let mut holders = self.holders.get(line);
                 self.holders.set(line, 0);
                 while holders != 0 {
-                    self.cores[holders.trailing_zeros() as usize].drop_line(line);
+                    let index = holders.trailing_zeros() as usize;
+                    self.cores[index].drop_line(&mut self.hot[index], line);
                     holders &= holders - 1;
                 }
             }
@@ -561,20 +562,20 @@ impl Core {
     }
 
     #[inline]
-    pub(crate) fn charge(&mut self, cycles: u64) {
-        self.stall_cycles += cycles;
+    pub(crate) fn charge(&mut self, hot: &mut HotState, cycles: u64) {
+        hot.stall_cycles += cycles;
         self.counters.stall_cycles += cycles;
     }
 
-    fn flush_translations(&mut self) {
-        self.lines.clear();
+    fn flush_translations(&mut self, hot: &mut HotState) {
+        hot.lines.clear();
         self.data_translations.clear();
         self.fetch_translations.clear();
     }
 
     /// Another core's store, a device or an eviction takes a line away.
-    fn drop_line(&mut self, line: Line) {
-        self.data.drop_line(line, &mut self.lines);
+    fn drop_line(&mut self, hot: &mut HotState, line: Line) {
+        self.data.drop_line(line, &mut hot.lines);
         self.second.drop_line(line);
         if self.reservation == Some(line) {
             self.reservation = None;

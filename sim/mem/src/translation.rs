@@ -8,6 +8,7 @@ mod check;
 mod tests;
 
 use crate::fault::{Access, FaultKind};
+use crate::line_table::USER;
 use crate::ram::{PAGE_SHIFT, Ram};
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,12 @@ impl Context {
     #[inline]
     pub fn mode(&self) -> u64 {
         self.satp >> 60
+    }
+
+    /// The tag bit of the accesses that the line table answers in this context.
+    #[inline]
+    pub fn user_tag(&self) -> u64 {
+        if self.user { USER } else { 0 }
     }
 
     pub fn is_bare(&self) -> bool {

@@ -6,6 +6,7 @@ use crate::hart::{Hart, ModeCycles, Privilege};
 use crate::machine::Machine;
 use concord_abi::hint::Hint;
 use concord_htm::profile::Profile;
+use concord_mem::hot::HotState;
 use concord_mem::system::Counters;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -103,11 +104,11 @@ impl Statistics {
 
     /// Samples the program counter of a hart that just ran, when it is time.
     #[inline]
-    pub(crate) fn sample(&mut self, hart: usize, state: &Hart) {
-        if state.cycle >= self.next_samples[hart] {
-            let due = (state.cycle - self.next_samples[hart]) / SAMPLE_CYCLES + 1;
+    pub(crate) fn sample(&mut self, hart: usize, privilege: Privilege, hot: &HotState) {
+        if hot.cycle >= self.next_samples[hart] {
+            let due = (hot.cycle - self.next_samples[hart]) / SAMPLE_CYCLES + 1;
             self.next_samples[hart] += due * SAMPLE_CYCLES;
-            *self.samples.entry((state.privilege, state.pc)).or_default() += due;
+            *self.samples.entry((privilege, hot.pc)).or_default() += due;
         }
     }
 
@@ -142,12 +143,12 @@ impl Machine {
     pub(crate) fn begin_region(&mut self) {
         let baseline = Baseline {
             modes: self.modes_now(),
-            instructions: self.harts.iter().map(|hart| hart.instructions).collect(),
+            instructions: self.memory.hot.iter().map(|hot| hot.instructions).collect(),
             cycle: self.latest_cycle(),
         };
         self.memory.reset_counters();
         self.transactions.reset_statistics();
-        self.critical_sections.reset(|hart| self.harts[hart].cycle);
+        self.critical_sections.reset(|hart| self.memory.hot[hart].cycle);
         let statistics = &mut self.statistics;
         statistics.samples.clear();
         statistics.locks.clear();
@@ -161,22 +162,20 @@ impl Machine {
     }
 
     fn latest_cycle(&self) -> u64 {
-        self.harts.iter().map(|hart| hart.cycle).max().unwrap_or(0)
+        self.memory.hot.iter().map(|hot| hot.cycle).max().unwrap_or(0)
     }
 
     /// Every hart's cycles by mode up to now, without booking them: a sleeper may yet wake a little before the clock of the
     /// hart that is furthest ahead.
     fn modes_now(&self) -> Vec<ModeCycles> {
         let now = self.latest_cycle();
-        let modes = |hart: &Hart| {
+        let modes = |(hart, hot): (&Hart, &HotState)| {
             let mut hart = hart.clone();
-            if !hart.is_busy() {
-                hart.cycle = now;
-            }
-            hart.account(self.bus.disk_use_cycles(hart.cycle));
+            let until = if hart.is_busy() { hot.cycle } else { now };
+            hart.account(until, self.bus.disk_use_cycles(until));
             hart.modes
         };
-        self.harts.iter().map(modes).collect()
+        self.harts.iter().zip(&self.memory.hot).map(modes).collect()
     }
 
     /// What was counted since the run or the region of interest began; the region as it was, once it has ended.
@@ -195,10 +194,11 @@ impl Machine {
             }
         });
         let instructions = self
-            .harts
+            .memory
+            .hot
             .iter()
             .enumerate()
-            .map(|(index, hart)| hart.instructions - baseline.map_or(0, |baseline| baseline.instructions[index]));
+            .map(|(index, hot)| hot.instructions - baseline.map_or(0, |baseline| baseline.instructions[index]));
         Region {
             modes: modes.collect(),
             instructions: instructions.collect(),

@@ -49,14 +49,14 @@ impl Trace {
 
     /// A hart is about to account for what it did since it last did.
     #[inline]
-    pub fn account(&mut self, hart: usize, state: &Hart) {
-        if self.enabled && state.cycle > state.accounted_cycle {
+    pub fn account(&mut self, hart: usize, state: &Hart, now: u64) {
+        if self.enabled && now > state.accounted_cycle {
             let what = match (state.is_busy(), state.privilege) {
                 (true, Privilege::User) => Doing::User,
                 (true, Privilege::Supervisor) => Doing::Supervisor,
                 (false, _) => Doing::Idle,
             };
-            self.push(hart, what, state.accounted_cycle, state.cycle);
+            self.push(hart, what, state.accounted_cycle, now);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Accesses that the line table did not answer: misses, devices, misaligned ones, and atomics.
 
-use crate::execute::Stop;
+use crate::execute::door::{Door, Stop};
 use crate::execute::position::Position;
 use crate::machine::Machine;
 use crate::planted::PlantedFault;
@@ -8,16 +8,15 @@ use concord_mem::fault::{Access, Fault, FaultKind};
 use concord_mem::ram::LINE_BYTES;
 use concord_mem::system::Place;
 
-impl Machine {
-    /// Loads `size_bytes` (1, 2, 4, 8) little-endian bytes, zero-extended.
+impl Door for Machine {
     #[cold]
     #[inline(never)]
-    pub(crate) fn load_slowly(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop> {
+    fn load(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop> {
         if crosses_line(address, size_bytes) {
             self.place_in_two_lines(at, address, size_bytes, Access::Load)?;
             let mut value = 0;
             for index in 0..size_bytes {
-                value |= self.load_slowly(at, address.wrapping_add(index), 1)? << (8 * index);
+                value |= self.load(at, address.wrapping_add(index), 1)? << (8 * index);
             }
             return Ok(value);
         }
@@ -27,15 +26,14 @@ impl Machine {
         }
     }
 
-    /// Stores the low `size_bytes` (1, 2, 4, 8) of `value`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn store_slowly(&mut self, at: Position, address: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
+    fn store(&mut self, at: Position, address: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
         if crosses_line(address, size_bytes) {
             // Both lines must be writable before a byte of either is written.
             self.place_in_two_lines(at, address, size_bytes, Access::Store)?;
             for index in 0..size_bytes {
-                self.store_slowly(at, address.wrapping_add(index), 1, value >> (8 * index))?;
+                self.store(at, address.wrapping_add(index), 1, value >> (8 * index))?;
             }
             return Ok(());
         }
@@ -45,6 +43,70 @@ impl Machine {
         }
     }
 
+    fn read_modify_write(
+        &mut self,
+        at: Position,
+        address: u64,
+        size_bytes: u64,
+        update: impl FnOnce(u64) -> u64,
+    ) -> Result<u64, Stop> {
+        let place = match self.has_fault(PlantedFault::UncheckedAtomic) {
+            true => self.memory.access(at.hart, address, Access::Store)?,
+            false => self.place(at, address, size_bytes, Access::Store)?,
+        };
+        match place {
+            Place::Ram(physical) => {
+                let old = self.read_ram(at, physical, size_bytes)?;
+                self.write_ram(at, physical, size_bytes, update(old))?;
+                Ok(old)
+            }
+            Place::Device(_) => Err(Fault { access: Access::Store, kind: FaultKind::Access, address }.into()),
+        }
+    }
+
+    fn load_reserved(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop> {
+        match self.place(at, address, size_bytes, Access::Load)? {
+            Place::Ram(physical) => {
+                self.memory.core(at.hart).reservation = Some(concord_mem::cache::line_of(physical));
+                self.read_ram(at, physical, size_bytes)
+            }
+            Place::Device(_) => Err(Fault { access: Access::Load, kind: FaultKind::Access, address }.into()),
+        }
+    }
+
+    fn store_conditional(&mut self, at: Position, address: u64, size_bytes: u64, value: u64) -> Result<bool, Stop> {
+        // Taken before the access: bringing the line in must not count as somebody else's store.
+        let reservation = self.memory.core(at.hart).reservation.take();
+        if reservation.is_none() {
+            return Ok(false);
+        }
+        if self.watched && reservation != Some(concord_mem::cache::line_of(self.locate(at, address, Access::Store)?)) {
+            // Without the reservation it is no access, which makes no transaction lose.
+            return Ok(false);
+        }
+        let place = self.place(at, address, size_bytes, Access::Store);
+        if let Err(Stop::Wait { .. }) = place {
+            // The same instruction comes again.
+            self.memory.core(at.hart).reservation = reservation;
+        }
+        match place? {
+            Place::Ram(physical) => {
+                let holds = reservation == Some(concord_mem::cache::line_of(physical));
+                if holds {
+                    self.write_ram(at, physical, size_bytes, value)?;
+                }
+                Ok(holds)
+            }
+            Place::Device(_) => Err(Fault { access: Access::Store, kind: FaultKind::Access, address }.into()),
+        }
+    }
+
+    fn lock_hint(&mut self, at: Position, code: u16, lock: u64, call_site: u64) {
+        self.note_lock_hint(at, code, lock, call_site);
+    }
+}
+
+impl Machine {
     /// Where an access inside one line goes.
     #[inline(always)]
     fn place(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Result<Place, Stop> {
@@ -92,74 +154,6 @@ impl Machine {
         self.table_hit(at, address, size_bytes, access)
     }
 
-    /// Runs one atomic read-modify-write; `update` gets the old value and gives the new one. Returns the old value.
-    /// `address` is naturally aligned.
-    pub(crate) fn read_modify_write(
-        &mut self,
-        at: Position,
-        address: u64,
-        size_bytes: u64,
-        update: impl FnOnce(u64) -> u64,
-    ) -> Result<u64, Stop> {
-        let place = match self.has_fault(PlantedFault::UncheckedAtomic) {
-            true => self.memory.access(at.hart, address, Access::Store)?,
-            false => self.place(at, address, size_bytes, Access::Store)?,
-        };
-        match place {
-            Place::Ram(physical) => {
-                let old = self.read_ram(at, physical, size_bytes)?;
-                self.write_ram(at, physical, size_bytes, update(old))?;
-                Ok(old)
-            }
-            Place::Device(_) => Err(Fault { access: Access::Store, kind: FaultKind::Access, address }.into()),
-        }
-    }
-
-    /// Load-reserved (unprivileged specification, "Zalrsc"). The reservation set is the line.
-    pub(crate) fn load_reserved(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop> {
-        match self.place(at, address, size_bytes, Access::Load)? {
-            Place::Ram(physical) => {
-                self.memory.core(at.hart).reservation = Some(concord_mem::cache::line_of(physical));
-                self.read_ram(at, physical, size_bytes)
-            }
-            Place::Device(_) => Err(Fault { access: Access::Load, kind: FaultKind::Access, address }.into()),
-        }
-    }
-
-    /// Store-conditional; true when it stored.
-    pub(crate) fn store_conditional(
-        &mut self,
-        at: Position,
-        address: u64,
-        size_bytes: u64,
-        value: u64,
-    ) -> Result<bool, Stop> {
-        // Taken before the access: bringing the line in must not count as somebody else's store.
-        let reservation = self.memory.core(at.hart).reservation.take();
-        if reservation.is_none() {
-            return Ok(false);
-        }
-        if self.watched && reservation != Some(concord_mem::cache::line_of(self.locate(at, address, Access::Store)?)) {
-            // Without the reservation it is no access, which makes no transaction lose.
-            return Ok(false);
-        }
-        let place = self.place(at, address, size_bytes, Access::Store);
-        if let Err(Stop::Wait { .. }) = place {
-            // The same instruction comes again.
-            self.memory.core(at.hart).reservation = reservation;
-        }
-        match place? {
-            Place::Ram(physical) => {
-                let holds = reservation == Some(concord_mem::cache::line_of(physical));
-                if holds {
-                    self.write_ram(at, physical, size_bytes, value)?;
-                }
-                Ok(holds)
-            }
-            Place::Device(_) => Err(Fault { access: Access::Store, kind: FaultKind::Access, address }.into()),
-        }
-    }
-
     fn device_read(&mut self, at: Position, physical: u64, size_bytes: u64, address: u64) -> Result<u64, Stop> {
         self.cancel_device_access(at.hart, physical, size_bytes)?;
         let now = self.now(at);
@@ -201,9 +195,9 @@ impl Machine {
     }
 
     /// The hart's clock in the middle of a run of ops, at the op that accesses memory.
-    pub(crate) fn now(&mut self, at: Position) -> u64 {
-        self.harts[at.hart].cycle + self.memory.core(at.hart).stall_cycles + u64::from(at.completed)
-            - u64::from(at.free)
+    pub(crate) fn now(&self, at: Position) -> u64 {
+        let hot = &self.memory.hot[at.hart];
+        hot.cycle + hot.stall_cycles + u64::from(at.completed) - u64::from(at.free)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Control and status registers of supervisor and user mode (privileged specification, "CSR Listing").
 
+use crate::execute::interpreter::float_is_on;
 use crate::hart::{INTERRUPT_SOFTWARE, INTERRUPTS, Privilege, SSTATUS_FS, SSTATUS_SD, SSTATUS_UXL, SSTATUS_WRITABLE};
 use crate::machine::Machine;
 use concord_mem::translation::{MODE_BARE, MODE_SV39, MODE_SV48};
@@ -32,7 +33,7 @@ impl Machine {
         let csr = instruction >> 20;
         let source = (instruction >> 15 & 31) as usize;
         let destination = (instruction >> 7 & 31) as usize;
-        let operand = if instruction >> 14 & 1 == 1 { source as u64 } else { self.harts[hart].x[source] };
+        let operand = if instruction >> 14 & 1 == 1 { source as u64 } else { self.memory.hot[hart].x[source] };
         let operation = instruction >> 12 & 3;
         // CSRRS and CSRRC with x0 or an immediate of zero do not write.
         let writes = operation == 1 || source != 0;
@@ -49,7 +50,7 @@ impl Machine {
             self.write_csr(hart, csr, new)?;
         }
         if destination != 0 {
-            self.harts[hart].x[destination] = old;
+            self.memory.hot[hart].x[destination] = old;
         }
         Ok(())
     }
@@ -57,24 +58,24 @@ impl Machine {
     /// Reads a CSR as an instruction of this hart would.
     pub(crate) fn read_csr(&self, index: usize, csr: u32) -> Result<u64, IllegalCsr> {
         let cycles_per_tick = self.cycles_per_tick;
-        let hart = &self.harts[index];
+        let (hart, hot) = (&self.harts[index], &self.memory.hot[index]);
         let supervisor = hart.privilege == Privilege::Supervisor;
         if csr >> 8 & 3 > u32::from(supervisor) {
             return Err(IllegalCsr);
         }
-        if matches!(csr, FFLAGS | FRM | FCSR) && !hart.float_is_on() {
+        if matches!(csr, FFLAGS | FRM | FCSR) && !float_is_on(hot) {
             return Err(IllegalCsr);
         }
         if matches!(csr, CYCLE | TIME | INSTRET) && !supervisor && hart.scounteren >> (csr - CYCLE) & 1 == 0 {
             return Err(IllegalCsr);
         }
         Ok(match csr {
-            FFLAGS => hart.fcsr & 31,
-            FRM => hart.fcsr >> 5,
-            FCSR => hart.fcsr,
+            FFLAGS => hot.fcsr & 31,
+            FRM => hot.fcsr >> 5,
+            FCSR => hot.fcsr,
             SSTATUS => {
-                let dirty = if hart.sstatus & SSTATUS_FS == SSTATUS_FS { SSTATUS_SD } else { 0 };
-                hart.sstatus | SSTATUS_UXL | dirty
+                let dirty = if hot.sstatus & SSTATUS_FS == SSTATUS_FS { SSTATUS_SD } else { 0 };
+                hot.sstatus | SSTATUS_UXL | dirty
             }
             SIE => hart.sie,
             STVEC => hart.stvec,
@@ -84,26 +85,26 @@ impl Machine {
             SEPC => hart.sepc,
             SCAUSE => hart.scause,
             STVAL => hart.stval,
-            SIP => hart.pending_interrupts(cycles_per_tick),
+            SIP => hart.pending_interrupts(hot, cycles_per_tick),
             STIMECMP => hart.stimecmp,
             SATP => hart.satp,
-            CYCLE => hart.cycle,
-            TIME => hart.cycle / cycles_per_tick,
-            INSTRET => hart.instructions,
+            CYCLE => hot.cycle,
+            TIME => hot.cycle / cycles_per_tick,
+            INSTRET => hot.instructions,
             _ => return self.read_transaction_csr(index, csr),
         })
     }
 
     fn write_csr(&mut self, index: usize, csr: u32, value: u64) -> Result<(), IllegalCsr> {
-        let hart = &mut self.harts[index];
+        let (hart, hot) = (&mut self.harts[index], &mut self.memory.hot[index]);
         if matches!(csr, FFLAGS | FRM | FCSR) {
-            hart.sstatus |= SSTATUS_FS;
+            hot.sstatus |= SSTATUS_FS;
         }
         match csr {
-            FFLAGS => hart.fcsr = hart.fcsr & !31 | value & 31,
-            FRM => hart.fcsr = hart.fcsr & 31 | (value & 7) << 5,
-            FCSR => hart.fcsr = value & 0xff,
-            SSTATUS => hart.sstatus = value & SSTATUS_WRITABLE,
+            FFLAGS => hot.fcsr = hot.fcsr & !31 | value & 31,
+            FRM => hot.fcsr = hot.fcsr & 31 | (value & 7) << 5,
+            FCSR => hot.fcsr = value & 0xff,
+            SSTATUS => hot.sstatus = value & SSTATUS_WRITABLE,
             SIE => hart.sie = value & INTERRUPTS,
             // Modes above 1 are reserved; the write keeps the old one.
             STVEC => hart.stvec = if value & 2 == 0 { value } else { value & !3 | hart.stvec & 3 },
@@ -116,7 +117,7 @@ impl Machine {
             SIP => hart.software_interrupt = value & INTERRUPT_SOFTWARE != 0,
             STIMECMP => {
                 hart.stimecmp = value;
-                hart.limit = hart.limit.min(hart.timer_cycle(self.cycles_per_tick).max(hart.cycle + 1));
+                hot.limit = hot.limit.min(hart.timer_cycle(self.cycles_per_tick).max(hot.cycle + 1));
             }
             SATP => {
                 // A write with a mode that is not implemented has no effect at all. ASIDLEN is 0.

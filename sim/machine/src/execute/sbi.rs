@@ -43,7 +43,7 @@ type Answer = Result<u64, Failure>;
 impl Machine {
     /// Answers the call in a7, a6 and a0 to a5 of a hart that is past its `ecall`.
     pub(crate) fn call_sbi(&mut self, hart: usize) {
-        let a: [u64; 8] = std::array::from_fn(|index| self.harts[hart].x[10 + index]);
+        let a: [u64; 8] = std::array::from_fn(|index| self.memory.hot[hart].x[10 + index]);
         let (extension, function) = (a[7], a[6]);
         let answer = match extension {
             EXTENSION_BASE => base(function, a[0]),
@@ -66,22 +66,22 @@ impl Machine {
             Ok(value) => (0, value),
             Err(failure) => (failure as i64, 0),
         };
-        self.harts[hart].x[10] = error as u64;
-        self.harts[hart].x[11] = value;
+        self.memory.hot[hart].x[10] = error as u64;
+        self.memory.hot[hart].x[11] = value;
     }
 
     /// Calls that change nothing, which a transaction may make: those of the base extension, and the state of a hart.
     pub(crate) fn is_query(&self, hart: usize) -> bool {
-        let x = &self.harts[hart].x;
+        let x = &self.memory.hot[hart].x;
         let (extension, function) = (x[17], x[16]);
         extension == EXTENSION_BASE || extension == EXTENSION_HART_STATE && function == 2
     }
 
     fn set_timer(&mut self, hart: usize, time: u64) {
         let cycles_per_tick = self.cycles_per_tick;
-        let state = &mut self.harts[hart];
+        let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
         state.stimecmp = time;
-        state.limit = state.limit.min(state.timer_cycle(cycles_per_tick).max(state.cycle + 1));
+        hot.limit = hot.limit.min(state.timer_cycle(cycles_per_tick).max(hot.cycle + 1));
     }
 
     /// The harts that a hart mask names, or an error where one of them does not exist.
@@ -99,7 +99,7 @@ impl Machine {
 
     fn send_interrupt(&mut self, sender: usize, mask: u64, base: u64) -> Answer {
         let targets = self.harts_of_mask(mask, base)?;
-        let now = self.harts[sender].cycle;
+        let now = self.memory.hot[sender].cycle;
         for target in bits(targets) {
             self.harts[target].software_interrupt = true;
             self.wake(target, now);
@@ -139,16 +139,15 @@ impl Machine {
                 Some(_) if !self.is_start_address(a[1]) => Err(Failure::InvalidAddress),
                 Some(target) if self.harts[target].activity != Activity::Stopped => Err(Failure::AlreadyAvailable),
                 Some(target) => {
-                    self.start_hart(target, a[1], a[2], self.harts[caller].cycle);
+                    self.start_hart(target, a[1], a[2], self.memory.hot[caller].cycle);
                     self.yield_soon(caller);
                     Ok(0)
                 }
             }),
             1 => {
                 self.account(caller);
-                let state = &mut self.harts[caller];
-                state.activity = Activity::Stopped;
-                state.limit = 0;
+                self.harts[caller].activity = Activity::Stopped;
+                self.memory.hot[caller].limit = 0;
                 None
             }
             2 => Some(match target.map(|target| self.harts[target].activity) {
@@ -176,9 +175,8 @@ impl Machine {
             _ => return Some(Err(Failure::InvalidParameter)),
         };
         self.account(hart);
-        let state = &mut self.harts[hart];
-        state.activity = activity;
-        state.limit = 0;
+        self.harts[hart].activity = activity;
+        self.memory.hot[hart].limit = 0;
         if kind == 0 { Some(Ok(0)) } else { None }
     }
 
@@ -215,7 +213,7 @@ impl Machine {
                     self.memory.ram.write(address + count, 1, u64::from(byte));
                     count += 1;
                 }
-                self.resolve_device_write(address, count, self.harts[hart].cycle);
+                self.resolve_device_write(address, count, self.memory.hot[hart].cycle);
                 self.memory.note_device_write(address, count);
                 self.drop_stale_code();
                 Ok(count)
@@ -230,12 +228,12 @@ impl Machine {
 
     /// Starts a stopped hart at a physical address.
     pub(crate) fn start_hart(&mut self, hart: usize, address: u64, argument: u64, now: u64) {
-        let state = &mut self.harts[hart];
-        let stopped = now.saturating_sub(state.cycle);
-        state.cycle += stopped;
+        let hot = &mut self.memory.hot[hart];
+        let stopped = now.saturating_sub(hot.cycle);
+        hot.cycle += stopped;
         self.statistics.slept(hart, stopped);
         self.account(hart);
-        self.harts[hart].start(hart, address, argument);
+        self.harts[hart].start(&mut self.memory.hot[hart], hart, address, argument);
         self.reset_transactions(hart, now);
         self.update_context(hart);
         self.update_next_turn(hart, now);

@@ -1,7 +1,7 @@
 //! Ops that the machine carries out between runs: system instructions, hints, and instructions that straddle a page.
 
-use crate::execute::Stop;
 use crate::execute::code::CodePage;
+use crate::execute::door::Stop;
 use crate::execute::position::Position;
 use crate::hart::{Activity, CAUSE_BREAKPOINT, CAUSE_ILLEGAL_INSTRUCTION, CAUSE_USER_CALL, Privilege};
 use crate::machine::Machine;
@@ -38,7 +38,7 @@ impl Machine {
             }
             Kind::EnvironmentCall => self.exception(hart, CAUSE_USER_CALL, 0),
             Kind::Breakpoint => {
-                let pc = self.harts[hart].pc;
+                let pc = self.memory.hot[hart].pc;
                 self.exception(hart, CAUSE_BREAKPOINT, pc);
             }
             Kind::SupervisorReturn if supervisor && self.harts[hart].xtrap != 0 => {
@@ -63,7 +63,7 @@ impl Machine {
                 }
             }
             Kind::FenceAddressTranslation if supervisor => {
-                let address = (op.rs1 != 0).then(|| self.harts[hart].x[op.rs1 as usize]);
+                let address = (op.rs1 != 0).then(|| self.memory.hot[hart].x[op.rs1 as usize]);
                 self.memory.flush_translations(hart, address);
                 self.retire(hart, 4);
             }
@@ -85,13 +85,13 @@ impl Machine {
                     Done::Illegal => illegal(self),
                     Done::Stopped(stop) => self.stopped(hart, stop),
                 }
-                self.charge_stalls(hart);
+                self.memory.hot[hart].charge_stalls();
             }
             Kind::Hint => {
                 self.retire(hart, 4);
                 // In the timed gear hints take no time, so that what carries them is measured as if it did not.
-                self.harts[hart].cycle -= u64::from(TIMED);
-                let argument = self.harts[hart].x[op.rs1 as usize];
+                self.memory.hot[hart].cycle -= u64::from(TIMED);
+                let argument = self.memory.hot[hart].x[op.rs1 as usize];
                 self.hint(hart, op.imm as u16, argument);
             }
             _ => {
@@ -111,11 +111,11 @@ impl Machine {
             Stop::Trap { cause, value } => return self.exception(hart, cause, value),
             Stop::System | Stop::Refused | Stop::Ended => {}
             Stop::Irrevocable => {
-                self.harts[hart].cycle += 1;
+                self.memory.hot[hart].cycle += 1;
                 return self.cancel(hart);
             }
             Stop::Lost(loss) => {
-                self.harts[hart].cycle += 1;
+                self.memory.hot[hart].cycle += 1;
                 self.restart(hart, &loss);
                 self.take_interrupt(hart);
                 return;
@@ -126,36 +126,35 @@ impl Machine {
                 self.back_off(hart, cycles);
             }
         }
-        self.harts[hart].cycle += 1;
+        self.memory.hot[hart].cycle += 1;
     }
 
     /// An exception uses up a cycle, so that a hart whose trap handler cannot run still reaches its limits.
     fn exception(&mut self, hart: usize, cause: u64, value: u64) {
-        self.harts[hart].cycle += 1;
+        self.memory.hot[hart].cycle += 1;
         self.trap(hart, cause, value);
     }
 
     fn retire(&mut self, hart: usize, length_bytes: u64) {
-        let state = &mut self.harts[hart];
-        state.pc = state.pc.wrapping_add(length_bytes);
-        state.cycle += 1;
-        state.instructions += 1;
+        let hot = &mut self.memory.hot[hart];
+        hot.pc = hot.pc.wrapping_add(length_bytes);
+        hot.cycle += 1;
+        hot.instructions += 1;
     }
 
     fn wait_for_interrupt(&mut self, hart: usize) {
         let cycles_per_tick = self.cycles_per_tick;
         let state = &self.harts[hart];
-        if state.pending_interrupts(cycles_per_tick) & state.sie == 0 {
+        if state.pending_interrupts(&self.memory.hot[hart], cycles_per_tick) & state.sie == 0 {
             self.account(hart);
-            let state = &mut self.harts[hart];
-            state.activity = Activity::Waiting;
-            state.limit = 0;
+            self.harts[hart].activity = Activity::Waiting;
+            self.memory.hot[hart].limit = 0;
         }
     }
 
     /// The bits of the instruction at `hart.pc`, raw, and its length in bytes, page crossings included.
     pub(crate) fn fetch_instruction(&mut self, hart: usize) -> Result<(u32, u32), Fault> {
-        let pc = self.harts[hart].pc;
+        let pc = self.memory.hot[hart].pc;
         let low = self.fetch_half(hart, pc)?;
         if low & 3 != 3 {
             return Ok((low, 2));
@@ -180,7 +179,7 @@ impl Machine {
 
     /// Executes one instruction, whose bits are given, at `hart.pc`.
     pub(crate) fn run_alone<const TIMED: bool>(&mut self, hart: usize, instruction: u32, length_bytes: u32) {
-        let offset = (self.harts[hart].pc % PAGE_BYTES) as u32;
+        let offset = (self.memory.hot[hart].pc % PAGE_BYTES) as u32;
         let expanded = match length_bytes {
             2 => compressed::expand(instruction as u16),
             _ => Some(instruction),

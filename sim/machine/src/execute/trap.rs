@@ -10,37 +10,37 @@ impl Machine {
     pub(crate) fn trap(&mut self, hart: usize, cause: u64, value: u64) {
         self.account(hart);
         self.suspend_for_trap(hart);
-        let state = &mut self.harts[hart];
+        let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
         state.scause = cause;
         state.stval = value;
-        state.sepc = state.pc;
+        state.sepc = hot.pc;
         let previous = if state.privilege == Privilege::Supervisor { SSTATUS_SPP } else { 0 };
-        let enabled = if state.sstatus & SSTATUS_SIE != 0 { SSTATUS_SPIE } else { 0 };
-        state.sstatus = state.sstatus & !(SSTATUS_SPP | SSTATUS_SPIE | SSTATUS_SIE) | previous | enabled;
+        let enabled = if hot.sstatus & SSTATUS_SIE != 0 { SSTATUS_SPIE } else { 0 };
+        hot.sstatus = hot.sstatus & !(SSTATUS_SPP | SSTATUS_SPIE | SSTATUS_SIE) | previous | enabled;
         state.privilege = Privilege::Supervisor;
         let base = state.stvec & !3;
         let vectored = state.stvec & 3 == 1 && cause >> 63 == 1;
-        state.pc = if vectored { base.wrapping_add(4 * (cause & 63)) } else { base };
+        hot.pc = if vectored { base.wrapping_add(4 * (cause & 63)) } else { base };
         self.update_context(hart);
     }
 
     /// `sret`; the caller checked that the hart is in supervisor mode.
     pub(crate) fn supervisor_return(&mut self, hart: usize) {
         self.account(hart);
-        let state = &mut self.harts[hart];
-        let enabled = if state.sstatus & SSTATUS_SPIE != 0 { SSTATUS_SIE } else { 0 };
-        state.privilege = if state.sstatus & SSTATUS_SPP != 0 { Privilege::Supervisor } else { Privilege::User };
-        state.sstatus = state.sstatus & !(SSTATUS_SIE | SSTATUS_SPP) | SSTATUS_SPIE | enabled;
-        state.pc = state.sepc;
+        let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
+        let enabled = if hot.sstatus & SSTATUS_SPIE != 0 { SSTATUS_SIE } else { 0 };
+        state.privilege = if hot.sstatus & SSTATUS_SPP != 0 { Privilege::Supervisor } else { Privilege::User };
+        hot.sstatus = hot.sstatus & !(SSTATUS_SIE | SSTATUS_SPP) | SSTATUS_SPIE | enabled;
+        hot.pc = state.sepc;
         self.update_context(hart);
         self.take_interrupt(hart);
     }
 
     /// Takes the interrupt of the highest priority, if one is pending and enabled.
     pub(crate) fn take_interrupt(&mut self, hart: usize) {
-        let state = &self.harts[hart];
-        let pending = state.pending_interrupts(self.cycles_per_tick) & state.sie;
-        if pending == 0 || !state.interrupts_are_on() || state.activity != Activity::Running {
+        let (state, hot) = (&self.harts[hart], &self.memory.hot[hart]);
+        let pending = state.pending_interrupts(hot, self.cycles_per_tick) & state.sie;
+        if pending == 0 || !state.interrupts_are_on(hot) || state.activity != Activity::Running {
             return;
         }
         let number = if pending & INTERRUPT_EXTERNAL != 0 {
@@ -55,7 +55,7 @@ impl Machine {
 
     /// Tells the memory system how this hart's addresses are translated now.
     pub(crate) fn update_context(&mut self, hart: usize) {
-        let context = self.harts[hart].context();
+        let context = self.harts[hart].context(&self.memory.hot[hart]);
         self.memory.set_context(hart, context);
     }
 }

@@ -106,7 +106,7 @@ impl Machine {
         hashed.inner.write_all(digest.as_bytes())
     }
 
-    fn nonzero_pages(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn nonzero_pages(&self) -> impl Iterator<Item = usize> + '_ {
         self.memory.touched_pages().filter(|index| self.memory.ram.page(*index).iter().any(|byte| *byte != 0))
     }
 
@@ -165,20 +165,20 @@ impl Machine {
 
     /// Checks what the interpreter and the scheduler rely on, after a state was read.
     fn check_harts(&self) -> Result<(), String> {
-        for (index, hart) in self.harts.iter().enumerate() {
+        for (index, (hart, hot)) in self.harts.iter().zip(&self.memory.hot).enumerate() {
             let turn = self.next_turns[index];
             let turn_fits = match hart.activity {
                 Activity::Stopped => turn == u64::MAX,
-                Activity::Running => turn == hart.cycle,
-                Activity::Waiting | Activity::Suspended { .. } => turn >= hart.cycle,
-                Activity::BackingOff { until } => turn >= hart.cycle && until >= turn && until < TIME_CYCLES_MAX,
+                Activity::Running => turn == hot.cycle,
+                Activity::Waiting | Activity::Suspended { .. } => turn >= hot.cycle,
+                Activity::BackingOff { until } => turn >= hot.cycle && until >= turn && until < TIME_CYCLES_MAX,
             };
             let lines_up = self.external_interrupts >> index & 1 == 1;
-            if !hart.is_possible() {
+            if !hart.is_possible(hot) {
                 return Err(format!("hart {index} has impossible registers"));
             } else if !turn_fits {
                 return Err(format!("hart {index} has an impossible next turn"));
-            } else if hart.context() != self.memory.cores()[index].context {
+            } else if hart.context(hot) != self.memory.cores()[index].context {
                 return Err(format!("hart {index} and its memory disagree about its mode"));
             } else if hart.external_interrupt != lines_up {
                 return Err(format!("hart {index} and the machine disagree about its interrupts"));
@@ -211,22 +211,6 @@ impl Machine {
             self.memory.ram.set_page(index, &page);
             self.memory.note_loaded(concord_mem::ram::RAM_BASE + index as u64 * PAGE_BYTES, PAGE_BYTES);
         }
-    }
-
-    /// The digest of the machine's state: what the guest could see, and every clock. Two runs that end with the same digest
-    /// were the same run.
-    pub fn digest(&mut self) -> Result<String, MachineError> {
-        let mut hasher = blake3::Hasher::new();
-        let counters: Vec<_> = self.memory.cores().iter().map(|core| core.counters).collect();
-        // From here on the saved disks name what their images hold; where the images lie is not part of the run.
-        self.bus.disk_digests()?;
-        let state = (&self.harts, counters, self.bus.save(), self.instructions, &self.transactions);
-        postcard::to_io(&state, &mut hasher).map_err(|error| MachineError::Digest(error.to_string()))?;
-        for index in self.nonzero_pages() {
-            hasher.update(&(index as u32).to_le_bytes());
-            hasher.update(self.memory.ram.page(index));
-        }
-        Ok(hasher.finalize().to_hex().to_string())
     }
 }
 

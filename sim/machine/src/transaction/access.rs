@@ -1,12 +1,12 @@
 //! Accesses while transactions live: conflicts first, then the caches, then the sets.
 
-use crate::execute::Stop;
+use crate::execute::door::Stop;
 use crate::execute::position::Position;
 use crate::machine::Machine;
 use crate::transaction::{Words, rights_outside};
 use concord_htm::{Masks, Party, Request, Verdict, WORD_SHIFT, word_mask};
 use concord_mem::fault::{Access, Fault, FaultKind};
-use concord_mem::line_table::{self, LineTable, Rights, access_tag};
+use concord_mem::line_table::{self, LineTable, Rights};
 use concord_mem::ram::{LINE_SHIFT, RAM_BASE};
 use concord_mem::system::Place;
 
@@ -172,29 +172,25 @@ impl Machine {
         if !timed && self.transactions.is_live() {
             return None;
         }
-        let core = self.memory.core(at.hart);
-        let context = core.context;
-        let entry = *core.lines.entry(LineTable::slot(timed, address));
-        let (found, words) = match access {
-            Access::Store => (entry.write_tag, entry.writable_words),
-            _ => (entry.read_tag, entry.readable_words),
+        let store = access == Access::Store;
+        let context = self.memory.core(at.hart).context;
+        let lines = &self.memory.hot[at.hart].lines;
+        // Any access inside the line hits, aligned or not, so that it counts as one of a byte.
+        let own = lines.matching(timed, store, address, 1, context.user_tag());
+        let entry = match own {
+            None if context.supervisor_user_memory => lines.matching(timed, store, address, 1, line_table::USER)?,
+            own => own?,
         };
-        let tag = access_tag(timed, address, 1, 0);
-        let is_own = found == tag && !context.user;
-        let is_user = found == tag | line_table::USER && (context.user || context.supervisor_user_memory);
-        if !is_own && !is_user {
-            return None;
-        }
+        let (line_number, words) = (entry.line, if store { entry.writable_words } else { entry.readable_words });
         let shift = line_table::shift(timed);
-        let physical = u64::from(entry.line) << shift | address & ((1 << shift) - 1);
+        let physical = u64::from(line_number) << shift | address & ((1 << shift) - 1);
         if self.watched && self.transactions.is_active(at.hart) {
             let needed = word_mask(physical, size_bytes);
             if words & needed != needed {
-                let write = access == Access::Store;
                 let (line, pc) = (physical >> LINE_SHIFT, self.pc_in_run(at));
                 let words = Words(&self.memory.ram);
-                let joined = self.transactions.join_alone(at.hart, line, needed, write, pc, &words)?;
-                let entry = self.memory.core(at.hart).lines.entry(LineTable::slot(timed, address));
+                let joined = self.transactions.join_alone(at.hart, line, needed, store, pc, &words)?;
+                let entry = self.memory.hot[at.hart].lines.entry(LineTable::slot(timed, address));
                 entry.readable_words = joined.readable;
                 entry.writable_words = joined.writable;
             }
@@ -225,7 +221,7 @@ impl Machine {
 
     /// The program counter of the op that accesses memory, in the middle of a run: a run is a straight line of instructions.
     pub(crate) fn pc_in_run(&mut self, at: Position) -> u64 {
-        let mut pc = self.harts[at.hart].pc;
+        let mut pc = self.memory.hot[at.hart].pc;
         if at.completed == 0 {
             return pc;
         }

@@ -1,7 +1,7 @@
 //! What the isolation checker (`--check-isolation`) is told: every access of the run, by whole words, and what became of each
 //! transaction. It changes nothing that the guest or the statistics could see.
 
-use crate::execute::Stop;
+use crate::execute::door::Stop;
 use crate::execute::position::Position;
 use crate::machine::{End, Machine};
 use crate::transaction::Words;

@@ -1,6 +1,6 @@
 //! The instructions of Xmetatm (`docs/xmetatm.md`, "Instructions"). Each returns whether it retired, or why it did not.
 
-use crate::execute::Stop;
+use crate::execute::door::Stop;
 use crate::execute::position::Position;
 use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, Privilege};
 use crate::machine::Machine;
@@ -50,7 +50,7 @@ impl Machine {
         {
             return Done::Illegal;
         }
-        let now = self.harts[hart].cycle;
+        let now = self.memory.hot[hart].cycle;
         match control {
             Control::Begin => self.begin(hart, op.rd, now),
             Control::End => {
@@ -66,16 +66,16 @@ impl Machine {
                 if !self.transactions.is_active(hart) {
                     return Done::Illegal;
                 }
-                let operand = self.harts[hart].x[usize::from(op.rs1)];
+                let operand = self.memory.hot[hart].x[usize::from(op.rs1)];
                 let code = (operand >> concord_abi::htm::STATUS_CODE_SHIFT) as u8;
                 self.retired(hart);
                 // Lock functions ask for restarts: their callers are what tells.
-                let place = self.harts[hart].x[1];
+                let place = self.memory.hot[hart].x[1];
                 self.restart_own(hart, Cause::of_restart(operand).status(code), place);
                 Done::Restarted
             }
             Control::TransactionId => {
-                self.harts[hart].x[usize::from(op.rd)] = self.transactions.active_id(hart);
+                self.memory.hot[hart].x[usize::from(op.rd)] = self.transactions.active_id(hart);
                 Done::Retired
             }
             Control::Push => {
@@ -143,22 +143,22 @@ impl Machine {
                 return Done::Restarted;
             }
         }
-        self.harts[hart].x[usize::from(destination)] = Cause::None.status(0);
+        self.memory.hot[hart].x[usize::from(destination)] = Cause::None.status(0);
         Done::Retired
     }
 
     /// A restart took the place of an instruction that was executed: it counts, and the program counter is elsewhere.
     fn retired(&mut self, hart: usize) {
-        let state = &mut self.harts[hart];
-        state.cycle += 1;
-        state.instructions += 1;
+        let hot = &mut self.memory.hot[hart];
+        hot.cycle += 1;
+        hot.instructions += 1;
     }
 
     /// xtest: the word joins the read set only when it has the value that is asked for.
     fn execute_test(&mut self, hart: usize, op: Op) -> Done {
         match self.test(hart, op) {
             Ok(equal) => {
-                self.harts[hart].x[usize::from(op.rd)] = u64::from(equal);
+                self.memory.hot[hart].x[usize::from(op.rd)] = u64::from(equal);
                 Done::Retired
             }
             Err(stop) => stop.into(),
@@ -168,7 +168,7 @@ impl Machine {
     fn test(&mut self, hart: usize, op: Op) -> Result<bool, Stop> {
         let at = Position::between_runs(hart);
         let (address, size_bytes) = self.operand(hart, op, CAUSE_LOAD_MISALIGNED)?;
-        let expected = self.harts[hart].x[usize::from(op.rs2)] & mask(size_bytes);
+        let expected = self.memory.hot[hart].x[usize::from(op.rs2)] & mask(size_bytes);
         let physical = self.locate(at, address, Access::Load)?;
         let party = self.party(hart);
         let request = self.request(at, party, physical, size_bytes, false);
@@ -187,15 +187,15 @@ impl Machine {
             Err(Stop::Refused) => CompareAndSwap::Refused,
             Err(stop) => return stop.into(),
         };
-        self.harts[hart].x[usize::from(op.rd)] = answer as u64;
+        self.memory.hot[hart].x[usize::from(op.rd)] = answer as u64;
         Done::Retired
     }
 
     fn compare_and_swap(&mut self, hart: usize, op: Op) -> Result<CompareAndSwap, Stop> {
         let at = Position::between_runs(hart);
         let (address, size_bytes) = self.operand(hart, op, CAUSE_STORE_MISALIGNED)?;
-        let expected = self.harts[hart].x[usize::from(op.rs2)] & mask(size_bytes);
-        let new = self.harts[hart].x[(op.imm as u32 >> 27) as usize];
+        let expected = self.memory.hot[hart].x[usize::from(op.rs2)] & mask(size_bytes);
+        let new = self.memory.hot[hart].x[(op.imm as u32 >> 27) as usize];
         let physical = self.locate(at, address, Access::Store)?;
         let (_, flags) = self.memory.translate(hart, address, Access::Store)?;
         let party = if self.transactions.is_active(hart) { Party::Transaction(hart) } else { Party::Arbitrated(hart) };
@@ -217,7 +217,7 @@ impl Machine {
 
     /// The address and the width of an xtest or xcas.
     fn operand(&self, hart: usize, op: Op, misaligned: u64) -> Result<(u64, u64), Stop> {
-        let address = self.harts[hart].x[usize::from(op.rs1)];
+        let address = self.memory.hot[hart].x[usize::from(op.rs1)];
         let size_bytes = 1 << (op.imm as u32 >> 12 & 3);
         if !address.is_multiple_of(size_bytes) {
             return Err(Stop::Trap { cause: misaligned, value: address });

@@ -9,6 +9,7 @@ use concord_machine::hart::Hart;
 use concord_machine::planted::PlantedFault;
 use concord_machine::run::{Host, Limits, Options, Outcome, run};
 use concord_machine::{Board, Configuration, DiskImage, Gear, Machine, Net};
+use concord_mem::hot::HotState;
 use std::time::Duration;
 
 pub const CODE: u64 = 0x8020_0000;
@@ -382,8 +383,9 @@ impl Bare {
     pub fn run_whole(self, gear: Gear) -> (Logs, Machine) {
         let (harts, checked) = (self.board.harts.count, self.check_isolation);
         let end = self.run_to_any_end(gear);
-        let place = |hart: &Hart| format!("{:#x} (trap {:#x} at {:#x})", hart.pc, hart.scause, hart.sepc);
-        let pcs: Vec<String> = end.machine.harts().iter().map(place).collect();
+        let place =
+            |(hart, hot): (&Hart, &HotState)| format!("{:#x} (trap {:#x} at {:#x})", hot.pc, hart.scause, hart.sepc);
+        let pcs: Vec<String> = end.machine.harts().iter().zip(end.machine.hot_states()).map(place).collect();
         let how = if checked { ", isolation checked" } else { "" };
         assert_eq!(end.outcome.end.exit, Exit::PoweredOff, "{gear:?}{how}: {:?}, harts at {pcs:?}", end.outcome);
         (Logs::new(gear, &end.printed, harts), end.machine)

@@ -89,7 +89,7 @@ fn a_snapshot_starts_a_run_for_each_seed() {
         let run = |changes: Changes| {
             let mut resumed = Machine::resume_with(&path, changes).expect("the snapshot is sound");
             run_machine(&mut resumed, &Options::default());
-            let cycles: Vec<u64> = resumed.harts().iter().map(|hart| hart.cycle).collect();
+            let cycles: Vec<u64> = resumed.hot_states().iter().map(|hart| hart.cycle).collect();
             (resumed.digest().expect("the machine has a digest"), cycles, resumed)
         };
         let seeded = |seed| run(Changes { seed: Some(seed), ..Changes::default() });

@@ -1,14 +1,9 @@
 //! Line tables that come from a snapshot.
 
-use super::{EMPTY, ENTRIES, Entry, INVALID, LineTable, NO_LINE, USER, shift};
+use super::{EMPTY, Entry, INVALID, LineTable, NO_LINE, USER, shift};
 use crate::ram::Ram;
-use crate::system::ensure;
 
 impl LineTable {
-    pub(crate) fn check_size(&self) -> Result<(), &'static str> {
-        ensure(self.entries.len() == ENTRIES, "a line table of another size")
-    }
-
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }

@@ -4,13 +4,15 @@
 //! system could have come to by itself, as far as indices, host addresses and coherence go.
 
 use super::{Core, MemorySystem, Model, PAGE_HAS_CODE, PAGE_TOUCHED, PAGE_WRITE_MAPPED};
-use crate::line_table::{INVALID, NO_LINE};
+use crate::hot::HotState;
+use crate::line_table::{INVALID, LineTable, NO_LINE};
 use serde::{Deserialize, Serialize};
 
 /// Everything in a [`MemorySystem`] that a snapshot needs besides RAM.
 #[derive(Serialize, Deserialize)]
 pub struct SavedMemory {
     timed: bool,
+    hot: Vec<HotState>,
     cores: Vec<Core>,
     perturbation: u64,
     /// Indices of the pages of RAM that were touched. Those that hold only zeroes are nowhere else in a snapshot.
@@ -40,8 +42,10 @@ impl SavedMemory {
     /// # Errors
     /// [`StateError`] says what differs.
     pub fn check_sizes(&self, model: &Model, cores: usize) -> Result<(), StateError> {
-        if self.cores.len() != cores {
-            return Err(StateError::Cores { found: self.cores.len(), expected: cores });
+        for found in [self.cores.len(), self.hot.len()] {
+            if found != cores {
+                return Err(StateError::Cores { found, expected: cores });
+            }
         }
         for (core, state) in self.cores.iter().enumerate() {
             state.check_sizes(model).map_err(|what| StateError::Core { core, what })?;
@@ -55,6 +59,7 @@ impl MemorySystem {
     pub fn save(&self) -> SavedMemory {
         SavedMemory {
             timed: self.timed,
+            hot: self.hot.clone(),
             cores: self.cores.clone(),
             perturbation: self.perturbation,
             touched_pages: self.touched_pages().map(|page| page as u32).collect(),
@@ -69,7 +74,11 @@ impl MemorySystem {
         saved.check_sizes(&self.model, self.cores.len())?;
         self.timed = saved.timed;
         self.perturbation = saved.perturbation;
+        self.hot = saved.hot;
         self.cores = saved.cores;
+        for (hot, core) in self.hot.iter_mut().zip(&self.cores) {
+            hot.user = core.context.user_tag();
+        }
         let lines = self.holders.len();
         for (core, state) in self.cores.iter().enumerate() {
             let at = |what| StateError::Core { core, what };
@@ -89,8 +98,8 @@ impl MemorySystem {
             }
         }
         self.check()?;
-        for core in &mut self.cores {
-            core.lines.rebase(saved.timed, &self.ram);
+        for hot in &mut self.hot {
+            hot.lines.rebase(saved.timed, &self.ram);
         }
         Ok(())
     }
@@ -130,11 +139,11 @@ impl MemorySystem {
             ensure((line as usize) < lines, "the reserved line is outside RAM")?;
             ensure(!self.timed || state.second.peek(line).is_some(), "the reserved line is not cached")?;
         }
-        self.check_line_table(state)
+        self.check_line_table(state, &self.hot[core].lines)
     }
 
-    fn check_line_table(&self, state: &Core) -> Result<(), &'static str> {
-        for (slot, entry) in state.lines.entries().iter().enumerate() {
+    fn check_line_table(&self, state: &Core, lines: &LineTable) -> Result<(), &'static str> {
+        for (slot, entry) in lines.entries().iter().enumerate() {
             if entry.line == NO_LINE {
                 continue;
             }
@@ -178,7 +187,6 @@ impl MemorySystem {
 
 impl Core {
     fn check_sizes(&self, model: &Model) -> Result<(), &'static str> {
-        self.lines.check_size()?;
         self.data.check_size(model.data)?;
         self.fetch.check_size(model.instruction)?;
         self.second.check_size(model.second)?;

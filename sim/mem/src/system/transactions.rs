@@ -4,7 +4,7 @@
 use super::MemorySystem;
 use crate::cache::{Line, physical_line};
 use crate::fault::Access;
-use crate::line_table::{INVALID, LineTable, Rights};
+use crate::line_table::{INVALID, Rights};
 use crate::ram::{PAGE_SHIFT, RAM_BASE};
 use crate::translation::{MODE_BARE, WalkerAccess, find_leaf};
 
@@ -61,11 +61,11 @@ impl MemorySystem {
         if !self.timed {
             return;
         }
-        let core = &mut self.cores[core];
+        let (core, lines) = (&mut self.cores[core], &mut self.hot[core].lines);
         let Some(way) = core.data.find(line) else { return };
         let slot = core.data.slot(way);
-        if slot < crate::line_table::ENTRIES && core.lines.holds(slot, physical_line(line)) {
-            let entry = core.lines.entry(slot);
+        if slot < crate::line_table::ENTRIES && lines.holds(slot, physical_line(line)) {
+            let entry = lines.entry(slot);
             if !rights.read {
                 entry.read_tag = INVALID;
             }
@@ -79,11 +79,6 @@ impl MemorySystem {
 
     /// Charges an access for what it cost beyond the caches.
     pub fn charge(&mut self, core: usize, cycles: u64) {
-        self.cores[core].charge(cycles);
-    }
-
-    /// A line table that holds nothing, for a hart whose every access is to be seen.
-    pub fn empty_lines(&mut self) -> &mut LineTable {
-        &mut self.empty
+        self.cores[core].charge(&mut self.hot[core], cycles);
     }
 }

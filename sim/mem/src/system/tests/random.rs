@@ -164,7 +164,7 @@ impl Pair {
         let timed = self.system.timed;
         let context = self.system.cores[core].context;
         let user = if context.user { line_table::USER } else { 0 };
-        let entry = *self.system.core(core).lines.entry(LineTable::slot(timed, address));
+        let entry = *self.system.hot[core].lines.entry(LineTable::slot(timed, address));
         let found = if access == Access::Store { entry.write_tag } else { entry.read_tag };
         if found == access_tag(timed, address, 8, user) {
             let shift = line_table::shift(timed);
@@ -313,7 +313,12 @@ impl Pair {
             found.sort_unstable();
             assert_eq!(found, first, "first-level cache of core {number}");
             if self.system.timed {
-                let live = core.lines.entries().iter().enumerate().filter(|(_, entry)| entry.line != NO_LINE);
+                let live = self.system.hot[number]
+                    .lines
+                    .entries()
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, entry)| entry.line != NO_LINE);
                 let found: Vec<(u64, u64)> = live.map(|(slot, entry)| (slot as u64, u64::from(entry.line))).collect();
                 let table: Vec<(u64, u64)> = expected.table.iter().map(|(slot, entry)| (*slot, entry.1)).collect();
                 assert_eq!(found, table, "line table of core {number}");

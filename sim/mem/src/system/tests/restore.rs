@@ -67,8 +67,8 @@ fn a_state_of_another_board_is_refused() {
 }
 
 fn live_entry(system: &mut MemorySystem) -> &mut Entry {
-    let slot = system.cores[0].lines.entries().iter().position(|entry| entry.line != NO_LINE);
-    system.cores[0].lines.entry(slot.expect("core 0 has used lines"))
+    let slot = system.hot[0].lines.entries().iter().position(|entry| entry.line != NO_LINE);
+    system.hot[0].lines.entry(slot.expect("core 0 has used lines"))
 }
 
 /// What is wrong is found, whichever part it is in.
