@@ -2,8 +2,8 @@
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 use concord_abi::htm::Cause;
-use concord_machine::result::{ConflictResult, FunctionResult, HartResult, ResultDocument, TransactionCounters};
 use concord_machine::accounting::critical_sections::report::{SectionResult, SectionTotals};
+use concord_machine::result::{ConflictResult, FunctionResult, HartResult, ResultDocument, TransactionCounters};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};

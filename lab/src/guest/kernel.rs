@@ -149,8 +149,8 @@ impl Build {
             &format!("CC=ccache {CROSS_COMPILE}gcc"),
         ]);
         // The work folder has another name each time.
-        let [debug_source, debug_objects] =
-            [&self.source, &self.objects].map(|folder| format!("-fdebug-prefix-map={}={DEBUG_FOLDER}", folder.display()));
+        let [debug_source, debug_objects] = [&self.source, &self.objects]
+            .map(|folder| format!("-fdebug-prefix-map={}={DEBUG_FOLDER}", folder.display()));
         let debug_folders = format!("{debug_source} {debug_objects}");
         command.env("KCFLAGS", &debug_folders).env("KAFLAGS", &debug_folders);
         command

@@ -3,8 +3,8 @@
 use crate::compare::plan::{Group, Plan, Run};
 use crate::compare::schedule::RunOutcome;
 use crate::compare::statistics::{self, Estimate};
+use concord_machine::accounting::critical_sections::report::SectionResult;
 use concord_machine::result::ResultDocument;
-use concord_machine::sections::report::SectionResult;
 use std::collections::BTreeMap;
 
 /// The kinds of spinlocks, as results name them.

@@ -26,10 +26,10 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 pub(crate) use transactions::Rollback;
 use transactions::{Followed, Live};
 
-/// CriticalSections that a hart can have open outside transactions, and spins; a guest that only ever begins must not fill the host's
+/// Critical sections that a hart can have open outside transactions, and spins; a guest that only ever begins must not fill the host's
 /// memory.
 const OPEN_MAX: usize = 64;
-/// CriticalSections of one transaction that are counted.
+/// Critical sections of one transaction that are counted.
 const TRANSACTION_SECTIONS_MAX: usize = 1 << 16;
 /// Spins without a lock, and restarts, that wait for the section that they belong to.
 const WAITING_MAX: usize = 8;

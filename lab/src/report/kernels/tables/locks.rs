@@ -3,8 +3,8 @@
 use super::{Data, GroupData, function_of, group_cells, group_columns, runs_cell, runs_column};
 use crate::compare::statistics;
 use crate::report::table::{Cell, Column, Show, Table};
+use concord_machine::accounting::critical_sections::report::{SectionLockResult, SectionResult};
 use concord_machine::result::ResultDocument;
-use concord_machine::sections::report::{SectionLockResult, SectionResult};
 use std::collections::BTreeMap;
 
 /// Locks of a workload that a table has.

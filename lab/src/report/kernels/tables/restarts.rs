@@ -2,8 +2,8 @@
 
 use super::{Data, GroupData, group_cells, group_columns, runs_cell, runs_column};
 use crate::report::table::{Cell, Column, Show, Table};
+use concord_machine::accounting::critical_sections::report::SectionResult;
 use concord_machine::result::ResultDocument;
-use concord_machine::sections::report::SectionResult;
 use std::collections::BTreeSet;
 
 /// Call sites of a group that the table has.

@@ -4,8 +4,8 @@ use super::{Data, GroupData, baseline, by_group, by_group_columns};
 use crate::compare::statistics::Estimate;
 use crate::report::kernels::data::{KIND_RAW, KIND_SPIN};
 use crate::report::table::{Cell, Column, Show, Table};
+use concord_machine::accounting::critical_sections::report::SectionResult;
 use concord_machine::result::ResultDocument;
-use concord_machine::sections::report::SectionResult;
 
 /// The share of kernel time lost to synchronization (figure 4).
 pub fn synchronization(data: &Data) -> Table {

@@ -12,9 +12,9 @@ const LOCKS_MAX: usize = 1 << 16;
 /// What the sections of one lock cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockTotals {
-    /// CriticalSections that had the lock.
+    /// Critical sections that had the lock.
     pub locked: u64,
-    /// CriticalSections that committed as transactions.
+    /// Critical sections that committed as transactions.
     pub transactional: u64,
     pub spin_cycles: u64,
     /// Cycles of restarts of transactions whose outermost section was one of this lock.

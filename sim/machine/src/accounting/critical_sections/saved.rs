@@ -1,4 +1,4 @@
-//! CriticalSections that come from a snapshot: what must hold.
+//! Critical sections that come from a snapshot: what must hold.
 
 use super::{CriticalSections, Section};
 

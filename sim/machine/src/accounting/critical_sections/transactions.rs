@@ -1,4 +1,4 @@
-//! CriticalSections in transactions: they count when the transaction commits, and go when it restarts.
+//! Critical sections in transactions: they count when the transaction commits, and go when it restarts.
 
 use super::site::Restarts;
 use super::{CriticalSections, HartSections, Section, Spin, SpinCost, TRANSACTION_SECTIONS_MAX, WAITING_MAX, hash};
