@@ -1,16 +1,22 @@
 /*
  * All harts increment one counter under one test-and-set lock, `iterations` times in sum whatever the number of harts (rounded
  * down to a multiple of it), because every hart spins as long as any one works. LOCK_WITH_RESERVATION takes the lock by LR and
- * SC; otherwise an AMOSWAP does. LOCK_WITH_HINTS tells the machine when a hart begins to spin, holds the lock, and lets it go.
- * Lock and counter have a line each.
+ * SC; otherwise an AMOSWAP does. LOCK_WITH_HINTS tells the machine about each critical section and each wait for the lock, as
+ * TxLinux does. Lock and counter have a line each.
+ *
+ * What to look at in the result of LOCK_WITH_HINTS: the section's spin cycles and its attempts at the lock, against the number
+ * of harts.
  */
 #include "bare.h"
 #include "../include/concord.h"
 
 #ifdef LOCK_WITH_HINTS
 #define hint(code, lock) concord_hint(code, lock)
+/* The hint that begins a section names the caller by the return address. */
+#define LOCK_FUNCTION NAMED
 #else
 #define hint(code, lock) (void)(lock)
+#define LOCK_FUNCTION
 #endif
 
 static struct {
@@ -18,7 +24,7 @@ static struct {
     u64 counter __attribute__((aligned(LINE_SIZE_BYTES)));
 } shared __attribute__((aligned(LINE_SIZE_BYTES)));
 
-static void acquire(u32 *word)
+static LOCK_FUNCTION void acquire(u32 *word)
 {
     u32 old;
 #ifdef LOCK_WITH_RESERVATION
@@ -35,15 +41,17 @@ static void acquire(u32 *word)
     __asm__ volatile("amoswap.w.aq %0, %2, (%1)" : "=&r"(old) : "r"(word), "r"(1) : "memory");
     if (old)
         hint(CONCORD_HINT_LOCK_SPIN_BEGIN, word);
-    while (old)
+    while (old) {
+        hint(CONCORD_HINT_LOCK_TEST_AND_SET, word);
         __asm__ volatile("amoswap.w.aq %0, %2, (%1)" : "=&r"(old) : "r"(word), "r"(1) : "memory");
+    }
 #endif
-    hint(CONCORD_HINT_LOCK_ACQUIRED, word);
+    hint(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_SPIN, word);
 }
 
 static void release(u32 *word)
 {
-    hint(CONCORD_HINT_LOCK_RELEASED, word);
+    hint(CONCORD_HINT_SECTION_END, word);
     __asm__ volatile("amoswap.w.rl zero, zero, (%0)" : : "r"(word) : "memory");
 }
 
