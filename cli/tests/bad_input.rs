@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use support::{concord, guest, streams};
 
-const BOARD: &str = include_str!("../../experiments/boards/metatm-2007.toml");
+const BOARD: &str = include_str!("../../sim/machine/boards/metatm-2007.toml");
 
 /// Arguments in the shell's simplest style, and what the line must contain.
 type Case = (&'static str, &'static [&'static str]);
@@ -49,6 +49,14 @@ const FILES: &[Case] = &[
     ("boot --kernel hello.elf --symbols missing", &["missing", "No such file"]),
     ("boot --kernel hello.elf --symbols text", &["text"]),
     ("boot --kernel hello.elf --symbols truncated.elf", &["truncated.elf"]),
+    ("boot --kernel /dev/zero", &["/dev/zero", "not a regular file"]),
+    ("boot --kernel endless", &["endless", "too many for a kernel"]),
+    ("boot --kernel hello.elf --initrd /dev/zero", &["/dev/zero", "not a regular file"]),
+    ("boot --kernel hello.elf --initrd endless", &["endless", "does not fit"]),
+    ("boot --kernel hello.elf --symbols /dev/zero", &["/dev/zero", "longer than"]),
+    ("boot --kernel hello.elf --symbols endless", &["endless", "longer than"]),
+    ("boot --kernel hello.elf --board /dev/zero", &["/dev/zero", "longer than"]),
+    ("boot --kernel hello.elf --board endless", &["endless", "longer than"]),
 ];
 
 /// Options and their values.
@@ -121,6 +129,8 @@ const SNAPSHOTS: &[Case] = &[
     ("resume .", &[".", "directory"]),
     ("resume empty", &["empty", "not a snapshot"]),
     ("resume hello.elf", &["hello.elf", "not a snapshot"]),
+    ("resume /dev/zero", &["/dev/zero", "not a snapshot"]),
+    ("resume endless", &["endless", "not a snapshot"]),
     ("resume version.snapshot", &["version.snapshot", "version 77"]),
     ("resume flipped.snapshot", &["flipped.snapshot", "damaged"]),
     ("resume truncated.snapshot", &["truncated.snapshot", "damaged"]),
@@ -195,6 +205,7 @@ fn fixture(folder: &Path) {
     write("image-truncated", &image[..60]);
     write("broken.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03broken");
     sized("vast", 2 << 30);
+    sized("endless", 1 << 40);
     sized("disk", 1 << 20);
     sized("odd", 1000);
     sized("disk-read-only", 1 << 20);

@@ -236,7 +236,7 @@ fn options_choose_the_policies_instead_of_the_board() {
     assert_eq!(chosen(&["--granularity", "line"]), ["size-matters", "line", "virtualized"]);
     assert_eq!(chosen(&["--transactions", "best-effort"]), ["size-matters", "word", "best-effort"]);
 
-    let board = include_str!("../../experiments/boards/metatm-2007.toml");
+    let board = include_str!("../../sim/machine/boards/metatm-2007.toml");
     let other = [("\"size-matters\"", "\"polka\""), ("\"word\"", "\"line\""), ("\"virtualized\"", "\"best-effort\"")];
     let text = other.iter().fold(board.to_owned(), |text, (from, to)| text.replace(from, to));
     std::fs::write(folder.path().join("board.toml"), text).unwrap();

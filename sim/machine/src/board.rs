@@ -8,6 +8,7 @@ mod validate;
 
 use std::path::{Path, PathBuf};
 
+use crate::input;
 use concord_htm::policy::Policy;
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +16,13 @@ pub use concord_htm::manager::Manager;
 pub use concord_htm::policy::{Granularity, Mode};
 pub use quantity::{QuantityError, parse_duration_cycles, parse_size};
 
+/// The longest board file. A choice: no board has more than a hundred lines.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
 /// Boards that are built in: name and text.
 const PRESETS: &[(&str, &str)] = &[
-    ("metatm-2007", include_str!("../../../experiments/boards/metatm-2007.toml")),
-    ("server-2024", include_str!("../../../experiments/boards/server-2024.toml")),
+    ("metatm-2007", include_str!("../boards/metatm-2007.toml")),
+    ("server-2024", include_str!("../boards/server-2024.toml")),
 ];
 
 /// One machine, fully described. Public fields are plain data; whoever changes them calls
@@ -250,8 +254,8 @@ impl Board {
     /// # Errors
     /// [`BoardError`] names the file and, where there is one, the line, key and value.
     pub fn from_file(path: &Path) -> Result<Self, BoardError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| BoardError::Read { path: path.to_owned(), source })?;
+        let text = input::read_text(path, FILE_BYTES_MAX)
+            .map_err(|source| BoardError::Read { path: path.to_owned(), source })?;
         Self::from_toml(&text, &path.display().to_string())
     }
 

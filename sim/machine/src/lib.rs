@@ -10,6 +10,7 @@ pub mod device_tree;
 mod error;
 mod execute;
 pub mod hart;
+pub mod input;
 pub mod loader;
 pub mod machine;
 pub mod output;

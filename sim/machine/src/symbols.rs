@@ -2,6 +2,7 @@
 
 mod kallsyms;
 
+use crate::input;
 use crate::loader::{LINUX_OFFSET_BYTES, MEMORY_BASE};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,9 @@ pub enum SymbolsError {
     #[error("{}: there is no text symbol in it", path.display())]
     Empty { path: PathBuf },
 }
+
+/// The longest symbol file. A choice: no `vmlinux` with all its debugging information comes near.
+const FILE_BYTES_MAX: u64 = 4 << 30;
 
 /// Address that the first byte of a RISC-V 64 Linux is linked for (`KERNEL_LINK_ADDR`).
 const LINUX_LINK_ADDRESS: u64 = 0xffff_ffff_8000_0000;
@@ -93,7 +97,8 @@ impl SymbolTable {
     /// # Errors
     /// [`SymbolsError`] names the file and, in a text, the line.
     pub fn from_file(path: &Path) -> Result<Self, SymbolsError> {
-        let bytes = std::fs::read(path).map_err(|source| SymbolsError::Read { path: path.to_owned(), source })?;
+        let bytes =
+            input::read(path, FILE_BYTES_MAX).map_err(|source| SymbolsError::Read { path: path.to_owned(), source })?;
         if bytes.starts_with(b"\x7fELF") {
             Self::from_elf(&bytes, path)
         } else {

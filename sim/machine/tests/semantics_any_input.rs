@@ -43,7 +43,7 @@ proptest! {
 
     #[test]
     fn boards_are_read_or_refused(cut in any::<usize>(), insert in "[a-z_0-9=\\.\"\\[\\] \n-]{0,12}") {
-        let board = include_str!("../../../experiments/boards/metatm-2007.toml");
+        let board = include_str!("../boards/metatm-2007.toml");
         let cut = cut % (board.len() + 1);
         if board.is_char_boundary(cut) {
             let (before, after) = board.split_at(cut);

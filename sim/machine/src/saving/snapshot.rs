@@ -19,6 +19,7 @@ use concord_dev::{Bus, BusState};
 use concord_mem::ram::PAGE_BYTES;
 use concord_mem::system::SavedMemory;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -29,6 +30,9 @@ const HEADER_BYTES: usize = MAGIC.len() + 4;
 const COMPRESSION_LEVEL: i32 = 1;
 /// No state comes near; a stream that claims more is not one of ours.
 const STATE_BYTES_MAX: u64 = 1 << 32;
+
+/// The longest snapshot file: the largest memory and the longest state, if neither could be compressed.
+const FILE_BYTES_MAX: u64 = (64 << 30) + STATE_BYTES_MAX;
 
 /// What is wrong with a snapshot file.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +117,7 @@ impl Machine {
     /// The machine that a snapshot holds, as it was when the snapshot was taken.
     pub fn resume(path: &Path) -> Result<Machine, MachineError> {
         let at = |error| MachineError::Snapshot { path: path.to_owned(), error };
-        let bytes = std::fs::read(path).map_err(|error| at(SnapshotError::Read(error)))?;
+        let bytes = read(path).map_err(at)?;
         let stream = check(&bytes).map_err(at)?;
         Machine::from_stream(stream).map_err(|error| match error {
             ResumeError::Snapshot(error) => at(error),
@@ -212,6 +216,18 @@ impl Machine {
             self.memory.note_loaded(concord_mem::ram::RAM_BASE + index as u64 * PAGE_BYTES, PAGE_BYTES);
         }
     }
+}
+
+/// Reads a snapshot file, and of a file that does not begin as one only the beginning.
+fn read(path: &Path) -> Result<Vec<u8>, SnapshotError> {
+    let file = File::open(path).map_err(SnapshotError::Read)?;
+    let mut bytes = Vec::new();
+    (&file).take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(SnapshotError::Read)?;
+    if bytes != MAGIC {
+        return Err(SnapshotError::NotASnapshot);
+    }
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).map_err(SnapshotError::Read)?;
+    Ok(bytes)
 }
 
 /// The zstd stream of a snapshot file whose digest is right.
