@@ -84,9 +84,15 @@ fn usage(error: &clap::Error) -> ExitCode {
     refuse(&format!("{}; see concord --help", line.strip_prefix("error: ").unwrap_or(&line)))
 }
 
-/// The one line of an error. What a path or an argument brought along must not break the line or reach the terminal as
-/// anything but text.
+/// Ends the command with an error.
 fn refuse(message: &str) -> ExitCode {
+    complain(message);
+    ExitCode::from(Exit::BadInput.code())
+}
+
+/// Prints the one line of an error. What a path or an argument brought along must not break the line or reach the terminal
+/// as anything but text.
+fn complain(message: &str) {
     let mut line = String::from("concord: ");
     for character in message.chars() {
         if character.is_control() {
@@ -98,7 +104,6 @@ fn refuse(message: &str) -> ExitCode {
     line.push('\n');
     // Nobody is left to tell when standard error is gone; the exit code says it still.
     let _ = std::io::stderr().write_all(line.as_bytes());
-    ExitCode::from(Exit::BadInput.code())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One run, from the built machine to the last line of the summary: what `boot` and `resume` have in common.
 
 use crate::command::answer_json;
+use crate::complain;
 use crate::console::Console;
 use crate::output::{Inputs, probe};
 use crate::signal::Stop;
@@ -129,7 +130,23 @@ pub fn run(
     if !arguments.quiet {
         summary::print(&document, &arguments.outputs());
     }
-    Ok(outcome.end.exit)
+    match outcome.missed_snapshot {
+        Some(path) => missed_snapshot(&path, outcome.end.exit),
+        None => Ok(outcome.end.exit),
+    }
+}
+
+/// Says that the run ended before the event of its snapshot. The guest's own failure decides the exit code.
+///
+/// # Errors
+/// If the guest itself did not fail.
+fn missed_snapshot(path: &Path, exit: Exit) -> anyhow::Result<Exit> {
+    let error = anyhow!("{}: no snapshot was taken: the run ended before its event", path.display());
+    if exit.code() == 0 {
+        return Err(error);
+    }
+    complain(&error.to_string());
+    Ok(exit)
 }
 
 fn check_outputs(arguments: &SessionArguments, inputs: &Inputs) -> anyhow::Result<()> {

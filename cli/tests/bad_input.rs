@@ -118,7 +118,7 @@ const OUTPUTS: &[Case] = &[
     ("boot --kernel hello.elf --timeline /dev/full", &["/dev/full", "No space left"]),
     ("boot --kernel hello.elf --snapshot-at cycle:9 --snapshot missing/s", &["missing/s", "No such file"]),
     ("boot --kernel hello.elf --snapshot-at cycle:9 --snapshot /dev/full", &["/dev/full", "No space left"]),
-    ("boot --kernel hello.elf --snapshot-at marker:9 --snapshot s", &["s", "ended before"]),
+    ("boot --kernel hello.elf --quiet --snapshot-at marker:9 --snapshot s", &["s", "ended before"]),
     ("resume good.snapshot --result good.snapshot", &["--result good.snapshot", "snapshot"]),
     ("resume good.snapshot --result walk.elf", &["--result walk.elf", "kernel"]),
 ];

@@ -114,6 +114,27 @@ fn each_end_has_its_code_and_its_document() {
     }
 }
 
+/// A snapshot whose event never comes is an error of its own only where the guest did not fail.
+#[test]
+fn a_missed_snapshot_hides_neither_the_end_nor_the_result() {
+    for (program, exit, code) in [("fail", "failed", 1), ("hello", "powered-off", 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = concord(folder.path());
+        command.arg("boot").arg("--kernel").arg(guest(program)).args(["--append", "iterations=10", "--quiet"]);
+        command.args(["--result", "result.json", "--timeline", "timeline.json"]);
+        let output = command.args(["--snapshot-at", "marker:9", "--snapshot", "s"]).output().unwrap();
+        let words = streams(&output).1;
+        assert_eq!(words, "concord: s: no snapshot was taken: the run ended before its event\n");
+        assert_eq!(output.status.code(), Some(code), "{program}");
+        for file in ["result.json", "timeline.json"] {
+            let text = std::fs::read(folder.path().join(file)).unwrap();
+            let document: Value = serde_json::from_slice(&text).unwrap();
+            assert!(file != "result.json" || document["exit"] == exit, "{program}: {}", document["exit"]);
+        }
+        assert!(!folder.path().join("s").exists());
+    }
+}
+
 /// Runs `hello` on two harts with more arguments and returns the result document.
 fn document(arguments: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();

@@ -2,11 +2,10 @@
 
 use super::Error;
 use super::plan::{Group, Run};
-use concord_abi::exit::Exit;
 use concord_machine::result::{self, ResultDocument};
-use concord_machine::run::{self, Host, Limits, Options, Outcome, SnapshotEvent};
+use concord_machine::run::{self, Host, Limits, Options, SnapshotEvent};
 use concord_machine::symbols::SymbolTable;
-use concord_machine::{Changes, End, Machine, MachineError};
+use concord_machine::{Changes, Machine};
 use std::path::Path;
 use std::time::Duration;
 
@@ -70,30 +69,19 @@ pub fn boot(group: &Group, snapshot: &Path, watcher: &mut dyn Watcher) -> Result
     }
     let snapshot = Some((SnapshotEvent::RegionBegin, snapshot.to_owned()));
     let options = Options { snapshot, ends_at_snapshot: true, ..options(group) };
-    let outcome = match run::run(&mut machine, &options, &mut Unseen(watcher)) {
-        Ok(_) => return Ok(Boot::Ready),
-        Err(MachineError::SnapshotEventNeverCame { .. }) if watcher.wants_to_stop() => return Ok(Boot::Stopped),
-        Err(MachineError::SnapshotEventNeverCame { .. }) => failed(&machine),
-        Err(error) => return Err(error.into()),
-    };
+    let outcome = run::run(&mut machine, &options, &mut Unseen(watcher))?;
+    if outcome.missed_snapshot.is_none() {
+        return Ok(Boot::Ready);
+    }
+    if watcher.wants_to_stop() {
+        return Ok(Boot::Stopped);
+    }
     let how = match outcome.message {
         None => outcome.end.exit.name().to_owned(),
         Some(ref message) => message.clone(),
     };
     let document = result::document(&mut machine, &outcome, 0.0)?;
     Ok(Boot::Failed(format!("{how}, before the workload's region of interest began"), document.console))
-}
-
-/// How a boot that never came to the region ended.
-fn failed(machine: &Machine) -> Outcome {
-    let end = |exit| End { exit, code: 0, hart: None };
-    match machine.ended() {
-        Some(end) => Outcome { end, message: None },
-        None => Outcome {
-            end: end(Exit::LimitReached),
-            message: Some("the kernel panicked, slept for ever or reached the limit of instructions".to_owned()),
-        },
-    }
 }
 
 /// Makes a run from its group's snapshot; none when it was given up.

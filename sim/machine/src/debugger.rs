@@ -57,7 +57,7 @@ pub fn serve(
         }
         Ok(DisconnectReason::Kill) => {
             let end = End { exit: Exit::LimitReached, code: 0, hart: None };
-            return runner.finish(Outcome { end, message: Some("the debugger ended the run".to_owned()) });
+            return runner.finish(Outcome::new(end, Some("the debugger ended the run".to_owned())));
         }
         Err(error) => {
             let text = error.to_string();

@@ -26,8 +26,6 @@ pub enum MachineError {
     Output(#[from] OutputError),
     #[error("{}: {error}", path.display())]
     Snapshot { path: PathBuf, error: SnapshotError },
-    #[error("{}: no snapshot: the run ended before the event it was to be taken at", path.display())]
-    SnapshotEventNeverCame { path: PathBuf },
     #[error("cannot print what the guest printed: {0}")]
     Console(std::io::Error),
     #[error("gdb on port {port} of the loopback interface: {error}")]

@@ -123,6 +123,15 @@ pub struct Outcome {
     pub end: End,
     /// One line that says more, where there is more to say.
     pub message: Option<String>,
+    /// The file of a snapshot that was not taken, because the run ended before its event.
+    pub missed_snapshot: Option<PathBuf>,
+}
+
+impl Outcome {
+    /// An outcome of a run that took its snapshot, or was to take none.
+    pub fn new(end: End, message: Option<String>) -> Outcome {
+        Outcome { end, message, missed_snapshot: None }
+    }
 }
 
 /// Runs the machine to its end.
@@ -199,17 +208,17 @@ impl<'a> Runner<'a> {
     fn over(&mut self) -> Result<Option<Outcome>, MachineError> {
         if let Some(end) = self.machine.end {
             if end.exit == Exit::IsolationViolated {
-                return Ok(Some(Outcome { end, message: self.machine.violation.clone() }));
+                return Ok(Some(Outcome::new(end, self.machine.violation.clone())));
             }
             if let Some(panic) = self.machine.console.panic().map(str::to_owned) {
-                return Ok(Some(Outcome { end: End { exit: Exit::Panicked, ..end }, message: Some(panic) }));
+                return Ok(Some(Outcome::new(End { exit: Exit::Panicked, ..end }, Some(panic))));
             }
             let lost = end.hart.filter(|_| end.exit == Exit::Deadlocked);
             let message = lost.map(|hart| {
                 let handler = self.machine.harts[hart].stvec & !3;
                 format!("hart {hart} can only trap: nothing can be fetched at its trap handler, {handler:#x}")
             });
-            return Ok(Some(Outcome { end, message }));
+            return Ok(Some(Outcome::new(end, message)));
         }
         if self.machine.console.panic_is_over() {
             let message = self.machine.console.panic().map(str::to_owned);
@@ -234,7 +243,7 @@ impl<'a> Runner<'a> {
     }
 
     fn outcome(&self, exit: Exit, message: Option<String>) -> Outcome {
-        Outcome { end: End { exit, code: 0, hart: None }, message }
+        Outcome::new(End { exit, code: 0, hart: None }, message)
     }
 
     /// With a person at the console, guest time does not run ahead of the wall clock while every hart sleeps.
@@ -337,15 +346,11 @@ impl<'a> Runner<'a> {
         self.pass_console_on()?;
         self.look_at_the_host()?;
         self.machine.bus.finish_disks()?;
-        if self.snapshot_is_due
-            && let Some((_, path)) = &self.options.snapshot
-        {
-            return Err(MachineError::SnapshotEventNeverCame { path: path.clone() });
-        }
         if let Some(tracer) = self.tracer.take() {
             tracer.finish()?;
         }
-        Ok(outcome)
+        let missed = self.options.snapshot.as_ref().filter(|_| self.snapshot_is_due);
+        Ok(Outcome { missed_snapshot: missed.map(|(_, path)| path.clone()), ..outcome })
     }
 }
 

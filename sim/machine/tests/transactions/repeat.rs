@@ -119,7 +119,7 @@ fn machine_half(guest: u64) -> u64 {
 
 /// The usual end.
 fn ended() -> Outcome {
-    Outcome { end: End { exit: Exit::PoweredOff, code: 0, hart: None }, message: None }
+    Outcome::new(End { exit: Exit::PoweredOff, code: 0, hart: None }, None)
 }
 
 /// Inside transactions of every kind, other managers and seeds take over, and nothing is lost.
