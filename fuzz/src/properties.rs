@@ -3,10 +3,9 @@
 use concord_isa::compressed::expand;
 use concord_isa::decode::decode;
 use concord_isa::op::{Kind, Op, SINK};
-use concord_machine::run::{Host, Limits, Options, run};
+use concord_machine::run::{Limits, Options, Unattended, run};
 use concord_machine::{Board, Configuration, Gear, Machine, Net, loader, snapshot};
 use std::path::Path;
-use std::time::Duration;
 use vm_memory::{GuestAddress, GuestMemoryMmap};
 
 const MEMORY_BASE: u64 = 0x8000_0000;
@@ -299,24 +298,5 @@ fn run_shortly(machine: &mut Machine, instructions: u64) {
     // A hart whose trap handler cannot be fetched uses up cycles and retires nothing.
     let limits = Limits { instructions: Some(instructions), cycles: Some(1_000_000) };
     // How it ends, and whether the host has something to say about it, is open.
-    let _ = run(machine, &Options { limits, ..Options::default() }, &mut Deaf);
-}
-
-/// Nobody is at the console.
-struct Deaf;
-
-impl Host for Deaf {
-    fn print(&mut self, _bytes: &[u8]) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn input(&mut self, _wait: Duration) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn is_interactive(&self) -> bool {
-        false
-    }
-
-    fn progress(&mut self, _machine: &Machine) {}
+    let _ = run(machine, &Options { limits, ..Options::default() }, &mut Unattended::default());
 }

@@ -101,19 +101,43 @@ pub struct Options {
     pub timeline: Option<PathBuf>,
 }
 
-/// Whoever the guest's console is connected to.
+/// The other end of the guest's console. A host that only prints types nothing, and never stops the run.
 pub trait Host {
-    /// Passes on what the guest printed.
+    /// Passes on the bytes that the guest printed.
     fn print(&mut self, bytes: &[u8]) -> std::io::Result<()>;
-    /// What was typed since the last call, after waiting for something for at most `wait`. `None` at the end of input.
-    fn input(&mut self, wait: Duration) -> Option<Vec<u8>>;
-    /// True when somebody may type.
-    fn is_interactive(&self) -> bool;
+    /// Returns the bytes typed since the last call, after waiting for the first for at most `wait`. `None` at the end of input.
+    fn input(&mut self, _wait: Duration) -> Option<Vec<u8>> {
+        None
+    }
+    /// Says whether a byte may still be typed.
+    fn is_interactive(&self) -> bool {
+        false
+    }
     /// Called now and then.
-    fn progress(&mut self, machine: &Machine);
+    fn progress(&mut self, _machine: &Machine) {}
     /// True when the person at the console wants the run to end.
     fn wants_to_stop(&self) -> bool {
         false
+    }
+}
+
+/// A console without a person: it keeps the guest's output, and types nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unattended {
+    pub printed: Vec<u8>,
+}
+
+impl Unattended {
+    /// The guest's output as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.printed).into_owned()
+    }
+}
+
+impl Host for Unattended {
+    fn print(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.printed.extend_from_slice(bytes);
+        Ok(())
     }
 }
 
