@@ -4,15 +4,13 @@
 //! `CONCORD_DIFFERENTIAL_PROGRAMS` sets the number of programs of each variant and `CONCORD_DIFFERENTIAL_SEED` the
 //! first seed.
 
-mod support;
-
+use crate::support::compare::{Name, assert_equal, dump};
+use crate::support::generator::Variant;
+use crate::support::harness::{DUMP_LINES, Paging, trap_causes};
+use crate::support::machines::{run_concord, run_qemu};
 use concord_machine::Gear;
 use std::collections::BTreeSet;
 use std::path::Path;
-use support::compare::{Name, assert_equal, dump};
-use support::generator::Variant;
-use support::harness::{DUMP_LINES, Paging, trap_causes};
-use support::machines::{run_concord, run_qemu};
 
 const ITEMS: usize = 1000;
 /// Programs in one image.

@@ -1,14 +1,7 @@
 //! What a run says of its transactions: in the result document and on the timeline.
 
-#[path = "support/assembler.rs"]
-#[allow(dead_code, reason = "shared with the differential test, which needs more of it")]
-mod assembler;
-#[path = "support/bare.rs"]
-#[allow(dead_code, reason = "shared with the transactions' tests, which need more of it")]
-mod bare;
-
-use assembler::ld;
-use bare::*;
+use crate::support::assembler::ld;
+use crate::support::bare::*;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
 use concord_abi::htm::Control;

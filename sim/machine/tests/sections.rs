@@ -1,23 +1,13 @@
 //! What the machine says of a guest's critical sections, on harts that run them as locks and as transactions.
 
-#[path = "support/assembler.rs"]
-#[allow(dead_code, reason = "shared with the differential test, which needs more of it")]
-mod assembler;
-#[path = "support/bare.rs"]
-#[allow(dead_code, reason = "shared with the transactions' tests, which need more of it")]
-mod bare;
-#[path = "transactions/guest.rs"]
-#[allow(dead_code, reason = "shared with the transactions' tests, which need more of it")]
-mod guest;
-
-use assembler::*;
-use bare::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
+use crate::transactions::guest::*;
 use concord_abi::exit::Exit;
 use concord_abi::hint::{Hint, SectionKind};
 use concord_machine::result::ResultDocument;
 use concord_machine::run::{Options, SnapshotEvent};
 use concord_machine::{Gear, Machine, result};
-use guest::*;
 use serde_json::{Value, json};
 
 const RA: u32 = 1;

@@ -1,7 +1,7 @@
 //! What harts do to each other: start, stop, suspend, interrupt, fence, and break each other's reservations.
 
-use crate::assembler::*;
-use crate::bare::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::exit::Exit;
 use concord_machine::Gear;
 

@@ -1,7 +1,7 @@
 //! Misaligned accesses, faults in their second part, instructions that straddle pages, and code that changes.
 
-use crate::assembler::*;
-use crate::bare::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 
 const PATTERN: u64 = 0x8877_6655_4433_2211;
 

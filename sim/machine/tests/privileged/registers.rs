@@ -1,7 +1,7 @@
 //! What CSRs keep of what is written to them, and who may touch them (privileged specification, "Supervisor CSRs").
 
-use crate::assembler::*;
-use crate::bare::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 
 const CSR_SENVCFG: u32 = 0x10a;
 const CSR_CYCLE: u32 = 0xc00;

@@ -1,7 +1,7 @@
 //! Every SBI function and its errors (RISC-V SBI specification 2.0).
 
-use crate::assembler::*;
-use crate::bare::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::exit::Exit;
 use concord_machine::Gear;
 

@@ -1,7 +1,7 @@
 //! Exceptions and interrupts (privileged specification, "Supervisor Cause Register", "Supervisor Interrupt Registers").
 
-use crate::assembler::*;
-use crate::bare::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::exit::Exit;
 use concord_machine::Gear;
 

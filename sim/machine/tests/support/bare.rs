@@ -3,14 +3,13 @@
 //! Every hart has a log of words, which the guest prints at its end. A trap appends a record to it: `scause`, `stval`,
 //! `sepc`, `sstatus`, and the number of the vector entry that was taken.
 
-use crate::assembler::*;
+use super::assembler::*;
 use concord_abi::exit::Exit;
 use concord_machine::hart::Hart;
 use concord_machine::planted::PlantedFault;
-use concord_machine::run::{Host, Limits, Options, Outcome, run};
+use concord_machine::run::{Limits, Options, Outcome, Unattended, run};
 use concord_machine::{Board, Configuration, DiskImage, Gear, Machine, Net};
 use concord_mem::hot::HotState;
-use std::time::Duration;
 
 pub const CODE: u64 = 0x8020_0000;
 pub const VECTOR: u64 = CODE + 0x100;
@@ -394,9 +393,9 @@ impl Bare {
 
 /// Runs a machine to its end, and returns what it printed with it.
 pub fn run_machine(machine: &mut Machine, options: &Options) -> (Outcome, Vec<u8>) {
-    let mut console = Console::default();
+    let mut console = Unattended::default();
     let outcome = run(machine, options, &mut console).expect("nothing on the host stops the run");
-    (outcome, console.0)
+    (outcome, console.printed)
 }
 
 /// Builds the guest twice and runs it in both gears; `check` looks at the logs of each.
@@ -498,25 +497,4 @@ pub fn entry_address(index: u64) -> u64 {
 pub fn entry(physical: u64, permissions: u64) -> u64 {
     let leaf = if permissions == 0 { 0 } else { ACCESSED_DIRTY };
     physical >> 12 << 10 | permissions | leaf | 1
-}
-
-/// Keeps what the guest prints.
-#[derive(Default)]
-pub struct Console(pub Vec<u8>);
-
-impl Host for Console {
-    fn print(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.0.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn input(&mut self, _wait: Duration) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn is_interactive(&self) -> bool {
-        false
-    }
-
-    fn progress(&mut self, _machine: &Machine) {}
 }

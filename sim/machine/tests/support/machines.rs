@@ -1,11 +1,10 @@
 //! The two machines: QEMU's virt board as a process, Concord through its library. Both take an ELF file and give the
 //! lines of the dump.
 
-use concord_machine::run::{Host, Limits, Options, run};
+use concord_machine::run::{Limits, Options, Unattended, run};
 use concord_machine::{Board, Configuration, Gear, Machine, Net};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 /// The QEMU processor with the extensions that Concord has and no other that the programs could tell apart.
 const QEMU_PROCESSOR: &str =
@@ -45,29 +44,6 @@ pub fn run_qemu(elf: &Path) -> Vec<String> {
     dump_lines(&output.stdout)
 }
 
-/// Keeps what the guest prints, and types nothing.
-#[derive(Default)]
-struct Console {
-    printed: Vec<u8>,
-}
-
-impl Host for Console {
-    fn print(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.printed.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn input(&mut self, _wait: Duration) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn is_interactive(&self) -> bool {
-        false
-    }
-
-    fn progress(&mut self, _machine: &Machine) {}
-}
-
 /// Runs `elf` on Concord, on one hart with 128 MB, for at most what `programs` programs can need.
 pub fn run_concord(elf: &Path, gear: Gear, programs: usize) -> Vec<String> {
     let mut board = Board::preset("metatm-2007").expect("the preset exists");
@@ -86,7 +62,7 @@ pub fn run_concord(elf: &Path, gear: Gear, programs: usize) -> Vec<String> {
     };
     let mut machine = Machine::new(configuration).expect("the machine starts");
     let limits = Limits { instructions: Some(INSTRUCTIONS_MAX_PER_PROGRAM * programs as u64), cycles: None };
-    let mut console = Console::default();
+    let mut console = Unattended::default();
     let outcome = run(&mut machine, &Options { limits, ..Options::default() }, &mut console);
     outcome.expect("nothing on the host stops the run");
     dump_lines(&console.printed)

@@ -1,8 +1,10 @@
-//! The parts of the differential test: generated programs, the guest-side harness that runs them, the two machines, and
-//! the comparison.
+//! What the tests share: guests of a few instructions, generated programs with the harness that runs them, the two
+//! machines, and a debugger's side of its protocol.
 
 pub mod assembler;
+pub mod bare;
 pub mod compare;
+pub mod debugger_client;
 pub mod generator;
 pub mod harness;
 pub mod machines;

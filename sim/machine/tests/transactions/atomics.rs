@@ -1,8 +1,8 @@
 //! Atomics, the order of memory, and floating point in transactions: sections 3.2 and 11 of docs/xmetatm.md.
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::guest::*;
+use super::guest::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::htm::*;
 use concord_htm::manager::Manager;
 

@@ -1,8 +1,8 @@
 //! Transactions that outgrow the caches, and the best-effort mode: section 14 of docs/xmetatm.md.
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::guest::*;
+use super::guest::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::htm::*;
 use concord_htm::manager::Manager;
 use concord_htm::policy::{Granularity, Mode};

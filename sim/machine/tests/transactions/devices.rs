@@ -1,8 +1,8 @@
 //! Devices and firmware in memory that transactions have in their sets: section 13 of docs/xmetatm.md.
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::guest::*;
+use super::guest::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::exit::Exit;
 use concord_abi::htm::*;
 use concord_dev::DiskMode;

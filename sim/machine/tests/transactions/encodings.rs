@@ -1,8 +1,8 @@
 //! Encodings, user mode, and the registers' accesses: sections 4, 7, 8 and 16 of docs/xmetatm.md.
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::guest::*;
+use super::guest::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::htm::*;
 use concord_htm::policy::Mode;
 

@@ -3,8 +3,8 @@
 //! Registers t0 to t2 belong to the helpers, and t5 to the notes. A guest that wants something to outlive a restart notes it
 //! outside its transaction.
 
-use crate::assembler::*;
-use crate::bare::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::htm::{CSR_TRAP, Control, Width};
 use concord_htm::manager::Manager;
 use concord_machine::Gear;

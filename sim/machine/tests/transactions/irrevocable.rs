@@ -1,8 +1,8 @@
 //! What is cancelled inside a transaction, and what is not: section 10 of docs/xmetatm.md.
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::guest::*;
+use super::guest::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::hint::Hint;
 use concord_abi::htm::*;
 

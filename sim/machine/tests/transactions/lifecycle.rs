@@ -1,8 +1,8 @@
 //! Begin, commit, nest and restart: sections 5 to 7.4 of docs/xmetatm.md.
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::guest::*;
+use super::guest::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::hint::Hint;
 use concord_abi::htm::*;
 

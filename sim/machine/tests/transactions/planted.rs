@@ -1,9 +1,9 @@
 //! Faults planted in the machine are found: by what a guest sees, and by the isolation checker. (Faults of the engine are planted
 //! in `sim/htm/tests/oracle`.)
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::guest::*;
+use super::guest::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::exit::Exit;
 use concord_machine::Gear;
 use concord_machine::planted::PlantedFault;

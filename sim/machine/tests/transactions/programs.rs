@@ -1,10 +1,10 @@
 //! Random guests: every hart runs a few random sections many times over, with interrupts whose handlers use the same memory,
 //! and the guest logs words of which it is known what they must be in the end.
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::guest::*;
-use crate::random::Random;
+use super::guest::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
+use crate::support::random::Random;
 use concord_abi::hint::Hint;
 use concord_abi::htm::*;
 

@@ -3,8 +3,8 @@
 //! `CONCORD_TRANSACTION_GUESTS` is the number of guests for each of the forty kinds of machine (2, in the long tests 100), and `CONCORD_TRANSACTION_SEED`
 //! the first seed.
 
-use crate::bare::*;
-use crate::programs::{self, Shape};
+use super::programs::{self, Shape};
+use crate::support::bare::*;
 use concord_htm::manager::Manager;
 use concord_htm::policy::{Granularity, Mode};
 use concord_machine::Gear;

@@ -1,19 +1,19 @@
 //! One seed is one run: twice over, over snapshots cut anywhere, and under the debugger.
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::debugger_client::{Client, free_port};
-use crate::guest::*;
-use crate::programs;
-use crate::random::Random;
-use crate::random_guests::shape;
+use super::guest::*;
+use super::programs;
+use super::random::shape;
+use crate::support::assembler::*;
+use crate::support::bare::*;
+use crate::support::debugger_client::{Client, free_port};
+use crate::support::random::Random;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
 use concord_htm::manager::Manager;
 use concord_htm::policy::{Granularity, Mode};
 use concord_machine::debugger;
 use concord_machine::result;
-use concord_machine::run::{Options, Outcome, SnapshotEvent};
+use concord_machine::run::{Options, Outcome, SnapshotEvent, Unattended};
 use concord_machine::{Changes, End, Gear, Machine};
 
 /// A random guest on a random kind of machine.
@@ -241,7 +241,7 @@ fn single_steps_leave_the_run_as_it_was() {
         let stepped = std::thread::scope(|scope| {
             let run = scope.spawn(move || {
                 let mut machine = random_guest(seed).machine(gear);
-                let outcome = debugger::serve(&mut machine, port, &Options::default(), &mut Console::default());
+                let outcome = debugger::serve(&mut machine, port, &Options::default(), &mut Unattended::default());
                 assert_eq!(outcome.expect("the run ends").end.exit, Exit::PoweredOff);
                 machine.digest().expect("the machine has a digest")
             });

@@ -1,8 +1,8 @@
 //! xpush, xpop, and the fate of suspended transactions: sections 6, 7.5, 7.6 and 9.1 of docs/xmetatm.md.
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::guest::*;
+use super::guest::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::htm::*;
 
 /// Enough of the registers to see that an instruction changes none.

@@ -1,8 +1,8 @@
 //! Page tables, walkers, user pages and code: section 12 of docs/xmetatm.md.
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::guest::*;
+use super::guest::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::htm::*;
 use concord_htm::manager::Manager;
 

@@ -1,8 +1,8 @@
 //! Traps and the return from them: sections 7.9 and 7.10 of docs/xmetatm.md, and interrupted back-off (section 6).
 
-use crate::assembler::*;
-use crate::bare::*;
-use crate::guest::*;
+use super::guest::*;
+use crate::support::assembler::*;
+use crate::support::bare::*;
 use concord_abi::htm::*;
 use concord_htm::manager::Manager;
 

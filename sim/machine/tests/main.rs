@@ -1,0 +1,9 @@
+//! The machine as its guests and its users see it.
+
+mod differential;
+mod privileged;
+mod results;
+mod sections;
+mod semantics_any_input;
+mod support;
+mod transactions;
