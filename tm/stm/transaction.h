@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What both algorithms and both interfaces stand on: a context's transaction, ownership records, the clock, and the read that both share.
- * The protocol is told in docs/notes/2026-11-20-software-transactions.md.
+ * The protocol is told in docs/notes/software-transactions.md.
  */
 #ifndef TM_STM_TRANSACTION_H
 #define TM_STM_TRANSACTION_H
