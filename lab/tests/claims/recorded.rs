@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Rows are chosen by the text in some of their columns. A `*` at the end of a text stands for any rest: `d_move+*` is a call site in
+/// Rows are chosen by the text in some of their columns. A `*` at the end of a text stands for any rest: `d_move*` is a call site in
 /// `d_move`, wherever the compiler put it.
 pub type Filter = BTreeMap<String, String>;
 
