@@ -10,7 +10,7 @@ const SOURCES: [&str; 7] =
     ["sim/abi/src", "sim/isa/src", "sim/htm/src", "sim/mem/src", "sim/dev/src", "sim/machine/src", "Cargo.lock"];
 
 /// What the check programs for the machine are built from.
-const TM_SOURCES: [&str; 11] = [
+const TM_SOURCES: [&str; 9] = [
     "tm/Makefile",
     "tm/arch",
     "tm/check",
@@ -20,13 +20,10 @@ const TM_SOURCES: [&str; 11] = [
     "tm/lock",
     "tm/port/bare",
     "tm/stm",
-    "workloads/bare",
-    "workloads/include",
 ];
 
 /// What its modules for Linux are built from.
-const TM_MODULE_SOURCES: [&str; 7] =
-    ["tm/arch", "tm/htm", "tm/include", "tm/lock", "tm/port/linux", "tm/stm", "workloads/include"];
+const TM_MODULE_SOURCES: [&str; 6] = ["tm/arch", "tm/htm", "tm/include", "tm/lock", "tm/port/linux", "tm/stm"];
 
 fn main() {
     let manifest = env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where the crate is");

@@ -4,6 +4,7 @@
 #   make install           libraries, headers, files for pkg-config and manual pages, below $(DESTDIR)$(PREFIX)
 #   make check-install     uses an installation as the README says
 #   make check-man         holds the manual pages to the headers
+#   make check-alone       builds a copy of this folder, to which nothing else of the repository belongs
 #
 # Variables: DESTDIR, PREFIX, LIBDIR, INCLUDEDIR, MANDIR. <tm/port.h> is the host's, so each HOST, and each processor's
 # user programs, want a PREFIX of their own.
@@ -19,7 +20,7 @@ INSTALLED_LIBRARIES = libtm-tl2.a libtm-2pl.a libtm.a
 INSTALLED_HEADERS = $(filter-out tm/arch/%,$(shell cd include && find tm -name '*.h' | sort))
 INSTALLED_HEADERS_PORT = $(shell cd port/$(HOST) && find tm -name '*.h' | sort)
 # <tm/htm/xmetatm.h> includes it.
-INSTALLED_HEADERS_riscv64 = ../workloads/include/xmetatm.h
+INSTALLED_HEADERS_riscv64 = arch/riscv64/xmetatm.h
 # What programs on bare harts begin with.
 INSTALLED_HEADERS_bare = $(RUNTIME)/bare.h port/bare/harts.h port/bare/clones.h
 INSTALLED_START_bare = $(BARE_START) $(RUNTIME)/link.ld port/bare/clones.ld
@@ -31,7 +32,7 @@ USE_CFLAGS_bare = -ffreestanding $(CFLAGS_bare)
 USE_LIBS_user = -pthread
 USE_LIBS_bare = $(patsubst %.ld,$${libdir}/tm/%.ld,$(subst port/bare/,,$(subst $(RUNTIME)/,,$(LDFLAGS_bare)))) $(addprefix $${libdir}/tm/,$(notdir $(BARE_START)))
 
-VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' ../Cargo.toml)
+VERSION = 0.1.0
 
 # use,LIBRARY,ALGORITHM: the text of a file for pkg-config.
 define use
@@ -92,8 +93,11 @@ check-install: $(INSTALLED_LIBRARIES:%=$(BUILD)/%)
 	CC=$(CC) OPTIONS='$(OPTIONS)' check/install/check $(HOST) $(abspath $(BUILD))/installed
 
 check-man:
-	check/man/check $(BUILD)/man
+	check/man/check $(abspath $(BUILD))/man
 
-check: check-man check-install
+check-alone:
+	check/alone/check
 
-.PHONY: install check-install check-man FORCE
+check: check-man check-install check-alone
+
+.PHONY: install check-install check-man check-alone FORCE

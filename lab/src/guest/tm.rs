@@ -116,9 +116,16 @@ mod tests {
 
     #[test]
     fn sources_are_there_and_output_is_not() {
-        for wanted in ["tm/Makefile", "tm/port/bare/trap.S", "workloads/bare/link.ld", "workloads/include/xmetatm.h"] {
+        for wanted in ["tm/Makefile", "tm/port/bare/trap.S", "tm/port/bare/runtime/link.ld", "tm/arch/riscv64/xmetatm.h"] {
             assert!(SOURCES.iter().any(|(path, content)| *path == wanted && !content.is_empty()), "{wanted}");
         }
         assert!(!SOURCES.iter().any(|(path, _)| path.contains("/build/")));
+    }
+
+    /// What tm installs has the version of the whole: tm cannot read it from outside of its folder.
+    #[test]
+    fn tm_has_the_version_of_this_workspace() {
+        let (_, makefile) = SOURCES.iter().find(|(path, _)| *path == "tm/install.mk").unwrap();
+        assert!(makefile.contains(&format!("\nVERSION = {}\n", env!("CARGO_PKG_VERSION"))));
     }
 }

@@ -12,10 +12,11 @@
 
 #include "bare.h"
 #include "harts.h"
-#include "random.h"
+#include "../random.h"
 
 #define TIMER_PERIOD_TICKS 20
 #define DELAY_TURNS_MAX 200
+#define DELAY_SEED 1
 #define LEVELS_MAX 3
 #define FRAME_WORDS 16
 #define FRAME_PATTERN 0x11feed5afe000000ul
@@ -124,7 +125,7 @@ static void delay(u64 *random)
 /* With delays, so that a turn is passed just before somebody sleeps as well as just after. */
 static void pass_the_turn(unsigned processor, unsigned count, u64 iterations)
 {
-    u64 random = random_seed(processor);
+    u64 random = random_state(DELAY_SEED, processor);
 
     for (u64 round = 0; round < iterations; round++) {
         uint32_t now;

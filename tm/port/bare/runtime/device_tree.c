@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* The flattened device tree: Devicetree Specification 0.4, chapter 5. */
 #include "device_tree.h"
 

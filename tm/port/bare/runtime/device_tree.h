@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Reading the flattened device tree that a machine hands to its boot hart. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* What the bare-metal programs share. A program defines `run` and `verify`; everything else is in runtime.c. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The runtime of the bare-metal programs, which runs unchanged on Concord and on `qemu-system-riscv64 -M virt`: it starts every
  * hart through the SBI, reads `iterations=N` from the device tree's bootargs, runs the program on all harts between two
@@ -8,7 +9,7 @@
  */
 #include "bare.h"
 #include "device_tree.h"
-#include "../include/xmetatm.h"
+#include <xmetatm.h>
 
 #define UART ((volatile u8 *)0x10000000)
 #define UART_LINE_STATUS 5

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Where harts enter: the boot hart in S-mode with its number in a0 and the device tree in a1, as the SBI hands over a kernel; the
  * others where `sbi_hart_start` sends them, with their number in a0 and their index, which `boot` chose, in a1. The index of the
