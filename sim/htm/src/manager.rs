@@ -1,4 +1,5 @@
-//! Contention managers: who goes on when two parties meet. One file each; a new one is a file, a variant and a line here.
+//! Contention managers decide conflicts: which of the two parties goes on. Each manager is one file;
+//! `docs/how-to/contention-manager.md` says how to add one.
 
 mod os_prio;
 mod polka;
@@ -9,40 +10,42 @@ mod timestamp;
 use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 
-/// The contention managers there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Manager {
-    Timestamp,
-    SizeMatters,
-    OsPrio,
-    Polka,
-    RequesterWins,
+/// The registry of contention managers. A line gives the variant, the name in options, boards and results, and the
+/// implementation. Every other list of managers is derived from it.
+macro_rules! managers {
+    ($($variant:ident = $name:literal => $implementation:expr;)*) => {
+        /// The contention managers.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum Manager {
+            $(#[serde(rename = $name)] $variant,)*
+        }
+
+        impl Manager {
+            /// Every manager, in the order in which help pages and messages list them.
+            pub const ALL: [Manager; [$($name),*].len()] = [$(Manager::$variant),*];
+
+            /// The name in options, boards and results.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Manager::$variant => $name,)*
+                }
+            }
+
+            pub(crate) fn get(self) -> &'static dyn ContentionManager {
+                match self {
+                    $(Manager::$variant => &$implementation,)*
+                }
+            }
+        }
+    };
 }
 
-impl Manager {
-    pub const ALL: [Manager; 5] =
-        [Manager::Timestamp, Manager::SizeMatters, Manager::OsPrio, Manager::Polka, Manager::RequesterWins];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Manager::Timestamp => "timestamp",
-            Manager::SizeMatters => "size-matters",
-            Manager::OsPrio => "os-prio",
-            Manager::Polka => "polka",
-            Manager::RequesterWins => "requester-wins",
-        }
-    }
-
-    pub(crate) fn get(self) -> &'static dyn ContentionManager {
-        match self {
-            Manager::Timestamp => &timestamp::Timestamp,
-            Manager::SizeMatters => &size_matters::SizeMatters,
-            Manager::OsPrio => &os_prio::OsPrio,
-            Manager::Polka => &polka::Polka,
-            Manager::RequesterWins => &requester_wins::RequesterWins,
-        }
-    }
+managers! {
+    Timestamp = "timestamp" => timestamp::Timestamp;
+    SizeMatters = "size-matters" => size_matters::SizeMatters;
+    OsPrio = "os-prio" => os_prio::OsPrio;
+    Polka = "polka" => polka::Polka;
+    RequesterWins = "requester-wins" => requester_wins::RequesterWins;
 }
 
 /// One of two parties that meet: a transaction, or a compare-and-swap outside any (its id is then [`u64::MAX`]).

@@ -99,3 +99,34 @@ fn managers_without_waiting_agree_from_both_sides() {
         }
     }
 }
+
+/// The manager of `docs/how-to/contention-manager.md`: a file's contents and a line of the registry are all that it takes.
+mod toy {
+    use super::super::{Contender, ContentionManager, Decision, Rule};
+    use crate::policy::Policy;
+    use serde::{Deserialize, Serialize};
+
+    struct HolderWins;
+
+    impl ContentionManager for HolderWins {
+        fn decide(&self, _: &Contender, _: &Contender, _: &Policy) -> Decision {
+            Decision::HolderWins(Rule::Age)
+        }
+    }
+
+    managers! {
+        HolderWins = "holder-wins" => HolderWins;
+    }
+
+    #[test]
+    fn a_line_of_the_registry_names_parses_and_finds_a_manager() {
+        assert_eq!(Manager::ALL, [Manager::HolderWins]);
+        let text = serde_json::to_string(&Manager::HolderWins).unwrap();
+        assert_eq!(text, "\"holder-wins\"");
+        assert_eq!(text.trim_matches('"'), Manager::HolderWins.name());
+        assert_eq!(serde_json::from_str::<Manager>(&text).unwrap(), Manager::HolderWins);
+        let contender = super::CONTENDER;
+        let decision = Manager::HolderWins.get().decide(&contender, &contender, &Policy::default());
+        assert_eq!(decision, Decision::HolderWins(Rule::Age));
+    }
+}
