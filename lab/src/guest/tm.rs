@@ -116,7 +116,9 @@ mod tests {
 
     #[test]
     fn sources_are_there_and_output_is_not() {
-        for wanted in ["tm/Makefile", "tm/port/bare/trap.S", "tm/port/bare/runtime/link.ld", "tm/arch/riscv64/xmetatm.h"] {
+        for wanted in
+            ["tm/Makefile", "tm/port/bare/trap.S", "tm/port/bare/runtime/link.ld", "tm/arch/riscv64/xmetatm.h"]
+        {
             assert!(SOURCES.iter().any(|(path, content)| *path == wanted && !content.is_empty()), "{wanted}");
         }
         assert!(!SOURCES.iter().any(|(path, _)| path.contains("/build/")));
