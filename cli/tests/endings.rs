@@ -206,5 +206,7 @@ fn a_signal_ends_the_run_in_good_order() {
     assert!(kill.success());
     assert_eq!(child.wait().unwrap().code(), Some(5));
     let document: Value = serde_json::from_slice(&std::fs::read(folder.path().join("result.json")).unwrap()).unwrap();
+    assert_eq!(document["exit"], "stopped");
+    assert_eq!(document["exit_code"], 5);
     assert_eq!(document["message"], "the run was stopped from the console");
 }

@@ -14,6 +14,9 @@ const TURNS_PER_LOOK: u64 = 4096;
 /// An idle machine that a person sits at keeps to the wall clock from gaps of this length on.
 const PACED_GAP_CYCLES: u64 = 1_000_000;
 
+/// The message of a run that a person ended at its console.
+const STOPPED: &str = "the run was stopped from the console";
+
 /// When to stop a guest that does not stop by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
@@ -249,20 +252,22 @@ impl<'a> Runner<'a> {
             return Ok(Some(self.outcome(Exit::Panicked, message)));
         }
         let Limits { instructions, cycles } = self.options.limits;
-        let reached = if self.options.ends_at_snapshot && self.options.snapshot.is_some() && !self.snapshot_is_due {
-            Some("the run was to end at its snapshot".to_owned())
+        let cut_off = if self.options.ends_at_snapshot && self.options.snapshot.is_some() && !self.snapshot_is_due {
+            Some((Exit::LimitReached, "the run was to end at its snapshot".to_owned()))
         } else if instructions.is_some_and(|limit| self.machine.instructions() >= limit) {
-            Some(format!("the limit of {} instructions was reached", instructions.unwrap_or(0)))
+            let message = format!("the limit of {} instructions was reached", instructions.unwrap_or(0));
+            Some((Exit::LimitReached, message))
         } else if cycles.is_some_and(|limit| self.machine.clock() >= limit) {
-            Some(format!("the limit of {} cycles was reached", cycles.unwrap_or(0)))
+            let message = format!("the limit of {} cycles was reached", cycles.unwrap_or(0));
+            Some((Exit::LimitReached, message))
         } else if self.host.wants_to_stop() {
-            Some("the run was stopped from the console".to_owned())
+            Some((Exit::Stopped, STOPPED.to_owned()))
         } else {
             None
         };
-        Ok(reached.map(|message| match self.machine.console.panic().map(str::to_owned) {
+        Ok(cut_off.map(|(exit, message)| match self.machine.console.panic().map(str::to_owned) {
             Some(panic) => self.outcome(Exit::Panicked, Some(panic)),
-            None => self.outcome(Exit::LimitReached, Some(message)),
+            None => self.outcome(exit, Some(message)),
         }))
     }
 
