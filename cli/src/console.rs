@@ -101,6 +101,11 @@ impl Host for Console {
         }
     }
 
+    fn announce(&mut self, message: &str) {
+        // Nobody is left to tell when standard error is gone.
+        let _ = writeln!(std::io::stderr(), "concord: {message}");
+    }
+
     fn wants_to_stop(&self) -> bool {
         self.stop.is_asked()
     }

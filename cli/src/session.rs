@@ -10,11 +10,10 @@ use anyhow::anyhow;
 use concord_abi::exit::Exit;
 use concord_machine::output::AtomicFile;
 use concord_machine::result::{self, ResultDocument};
-use concord_machine::run::{self, Limits, Options, SnapshotEvent};
+use concord_machine::run::{self, Host, Limits, Options, SnapshotEvent};
 use concord_machine::symbols::SymbolTable;
 use concord_machine::{Machine, debugger};
 use std::io::Write;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -109,9 +108,10 @@ pub fn run(
     let begin = Instant::now();
     let outcome = match arguments.gdb {
         None => run::run(&mut machine, &options, &mut console),
-        Some(port) => {
-            announce_debugger(port)?;
-            debugger::serve(&mut machine, port, &options, &mut console)
+        Some(number) => {
+            let port = debugger::Port::open(number)?;
+            console.announce(&format!("waiting for gdb: target remote localhost:{number}"));
+            debugger::serve(&mut machine, &port, &options, &mut console)
         }
     }?;
     let host_seconds = begin.elapsed().as_secs_f64();
@@ -158,13 +158,6 @@ fn check_outputs(arguments: &SessionArguments, inputs: &Inputs) -> anyhow::Resul
     for path in [&arguments.timeline, &arguments.snapshot].into_iter().flatten() {
         probe(path)?;
     }
-    Ok(())
-}
-
-/// Says that gdb is waited for, unless the port cannot be had.
-fn announce_debugger(port: u16) -> anyhow::Result<()> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| anyhow!("--gdb {port}: {error}"))?;
-    eprintln!("concord: waiting for gdb: target remote localhost:{port}");
     Ok(())
 }
 

@@ -1,279 +1,276 @@
 //! gdb's view of the machine: harts are threads, memory is what the current hart's translation says.
 //!
-//! The protocol is the gdbstub crate's; what is here maps it to the machine. Breakpoints change nothing in guest memory, so the
-//! debugged run is the run that would have been (see `debug.rs`), unless the person at the debugger writes to it.
+//! The protocol is the gdbstub crate's; these files map it to the machine. Breakpoints and watchpoints change nothing in guest
+//! memory, so the debugged run is the run that would have been (see `debug.rs`), unless the person at the debugger writes to it.
+//!
+//! The machine stands still until gdb connects, and again when a connection breaks; it runs on when gdb detaches. In each of these
+//! states another connection may follow, and a request to stop ends the run.
+
+mod monitor;
+mod registers;
+mod target;
 
 use crate::debug::Break;
 use crate::error::MachineError;
 use crate::machine::{End, Machine};
 use crate::run::{Host, Options, Outcome, Runner};
 use concord_abi::exit::Exit;
-use concord_mem::ram::PAGE_BYTES;
-use gdbstub::common::{Signal, Tid};
-use gdbstub::conn::ConnectionExt;
-use gdbstub::stub::run_blocking::{BlockingEventLoop, Event, WaitForStopReasonError};
-use gdbstub::stub::{DisconnectReason, GdbStub, MultiThreadStopReason};
-use gdbstub::target::ext::base::BaseOps;
-use gdbstub::target::ext::base::multithread::{
-    MultiThreadBase, MultiThreadResume, MultiThreadResumeOps, MultiThreadSchedulerLocking,
-    MultiThreadSchedulerLockingOps, MultiThreadSingleStep, MultiThreadSingleStepOps,
-};
-use gdbstub::target::ext::breakpoints::{
-    Breakpoints, BreakpointsOps, HwBreakpoint, HwBreakpointOps, SwBreakpoint, SwBreakpointOps,
-};
-use gdbstub::target::{Target, TargetError, TargetResult};
-use gdbstub_arch::riscv::Riscv64;
-use gdbstub_arch::riscv::reg::RiscvCoreRegs;
-use std::marker::PhantomData;
+use gdbstub::common::Signal;
+use gdbstub::stub::state_machine::GdbStubStateMachine;
+use gdbstub::stub::{DisconnectReason, GdbStub, GdbStubError, MultiThreadStopReason};
+use std::io::{ErrorKind, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+use target::{Debugger, thread_of, watch_kind_of_gdb};
 
-/// Turns between two looks at whether gdb wants something.
-const TURNS_PER_LOOK: u32 = 1024;
+/// How long gdb, and while the machine stands still a request to stop, may go unnoticed.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Bytes of gdb's that are read at once.
+const BUFFER_BYTES: usize = 4096;
 
-/// Waits on a port of the loopback interface for gdb, and runs the machine under it.
+type Stop = MultiThreadStopReason<u64>;
+type Stub<'s, 'a> = GdbStubStateMachine<'s, Debugger<'a>, TcpStream>;
+type StubError = GdbStubError<MachineError, std::io::Error>;
+
+/// A port of the loopback interface at which gdb may connect.
+#[derive(Debug)]
+pub struct Port {
+    number: u16,
+    listener: TcpListener,
+}
+
+/// How a connection to gdb ended.
+enum Parting {
+    /// The run is over.
+    Over(Outcome),
+    /// gdb lets the machine run.
+    Detached,
+    /// The connection broke; the line says why.
+    Lost(String),
+}
+
+/// What gdb sent.
+enum Received {
+    Bytes(Vec<u8>),
+    Nothing,
+    /// The connection is closed.
+    End,
+}
+
+impl Port {
+    /// Takes a port, so that gdb may connect from now on.
+    ///
+    /// # Errors
+    /// When the port is somebody else's.
+    pub fn open(number: u16) -> Result<Port, MachineError> {
+        let open = || {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, number))?;
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        };
+        let listener = open().map_err(|error| MachineError::Debugger { port: number, error })?;
+        Ok(Port { number, listener })
+    }
+
+    /// A connection, if gdb has asked for one.
+    fn accept(&self) -> Result<Option<TcpStream>, MachineError> {
+        let accept = || match self.listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                Ok(Some(stream))
+            }
+            // gdb may have gone again before it was answered.
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => Ok(None),
+            Err(error) => Err(error),
+        };
+        accept().map_err(|error| MachineError::Debugger { port: self.number, error })
+    }
+}
+
+/// Waits for gdb, and runs the machine under it to the end of the run.
 ///
-/// When gdb detaches, the run goes on to its end without it; when gdb kills the machine, it ends as if a limit was reached.
+/// When gdb kills the machine, the run ends as one that a person stopped.
 ///
 /// # Errors
-/// When the port cannot be listened on, the connection breaks, or the run itself fails.
+/// When the host fails or the run itself does. A connection that breaks is no error: the machine waits for the next one.
 pub fn serve(
     machine: &mut Machine,
-    port: u16,
+    port: &Port,
     options: &Options,
     host: &mut dyn Host,
 ) -> Result<Outcome, MachineError> {
-    let debugger_error = |error: std::io::Error| MachineError::Debugger { port, error };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(debugger_error)?;
-    let (stream, _) = listener.accept().map_err(debugger_error)?;
-    let mut target = Debugger { runner: Runner::new(machine, options, host)?, outcome: None, resumed: None };
-    let reason = GdbStub::new(stream).run_blocking::<EventLoop>(&mut target);
-    let Debugger { mut runner, outcome, .. } = target;
-    match reason {
-        Ok(DisconnectReason::TargetExited(_) | DisconnectReason::TargetTerminated(_)) => {}
-        Ok(DisconnectReason::Disconnect) => {
-            runner.machine.debug.breakpoints.clear();
-            runner.machine.debug.step = None;
-        }
-        Ok(DisconnectReason::Kill) => {
-            let end = End { exit: Exit::LimitReached, code: 0, hart: None };
-            return runner.finish(Outcome::new(end, Some("the debugger ended the run".to_owned())));
-        }
-        Err(error) => {
-            let text = error.to_string();
-            return Err(match error.into_target_error() {
-                Some(error) => error,
-                None => debugger_error(std::io::Error::other(text)),
-            });
-        }
-    }
-    let outcome = match outcome {
-        Some(outcome) => outcome,
-        None => loop {
-            if let Some(outcome) = runner.turn(u64::MAX)? {
-                break outcome;
+    let mut debugger = Debugger::new(Runner::new(machine, options, host)?);
+    debugger.runner.waits_briefly = true;
+    let mut connection = wait(&mut debugger, port)?;
+    let outcome = loop {
+        let stream = match connection {
+            Ok(stream) => stream,
+            Err(outcome) => break outcome,
+        };
+        let parting = attend(&mut debugger, stream)?;
+        // The next connection asks for its own breakpoints.
+        debugger.runner.machine.debug.clear();
+        connection = match parting {
+            Parting::Over(outcome) => break outcome,
+            Parting::Detached => run_alone(&mut debugger, port)?,
+            Parting::Lost(why) => {
+                let line = format!("{why}; waiting for gdb: target remote localhost:{}", port.number);
+                debugger.runner.host.announce(&line);
+                wait(&mut debugger, port)?
             }
-        },
+        };
     };
-    runner.finish(outcome)
+    debugger.runner.finish(outcome)
 }
 
-struct Debugger<'a> {
-    runner: Runner<'a>,
-    outcome: Option<Outcome>,
-    /// The hart that gdb last asked to go on.
-    resumed: Option<usize>,
-}
-
-/// gdb's thread numbers begin at 1.
-fn thread_of(hart: usize) -> Tid {
-    NonZeroUsize::MIN.saturating_add(hart)
-}
-
-fn hart_of(thread: Tid) -> usize {
-    thread.get() - 1
-}
-
-impl Target for Debugger<'_> {
-    type Arch = Riscv64;
-    type Error = MachineError;
-
-    fn base_ops(&mut self) -> BaseOps<'_, Self::Arch, Self::Error> {
-        BaseOps::MultiThread(self)
-    }
-
-    fn support_breakpoints(&mut self) -> Option<BreakpointsOps<'_, Self>> {
-        Some(self)
+/// Waits for gdb while the machine stands still. The error is the outcome of a run that is to end instead.
+fn wait(debugger: &mut Debugger, port: &Port) -> Result<Result<TcpStream, Outcome>, MachineError> {
+    loop {
+        if let Some(stream) = port.accept()? {
+            return Ok(Ok(stream));
+        }
+        if let Some(outcome) = debugger.stopped()? {
+            return Ok(Err(outcome));
+        }
+        std::thread::sleep(PATIENCE);
     }
 }
 
-impl MultiThreadBase for Debugger<'_> {
-    fn read_registers(&mut self, registers: &mut RiscvCoreRegs<u64>, thread: Tid) -> TargetResult<(), Self> {
-        let hot = self.runner.machine.memory.hot.get(hart_of(thread)).ok_or(TargetError::NonFatal)?;
-        registers.x.copy_from_slice(&hot.x[..32]);
-        registers.pc = hot.pc;
-        Ok(())
-    }
-
-    fn write_registers(&mut self, registers: &RiscvCoreRegs<u64>, thread: Tid) -> TargetResult<(), Self> {
-        let hot = self.runner.machine.memory.hot.get_mut(hart_of(thread)).ok_or(TargetError::NonFatal)?;
-        hot.x[1..32].copy_from_slice(&registers.x[1..]);
-        hot.pc = registers.pc & !1;
-        Ok(())
-    }
-
-    fn read_addrs(&mut self, start: u64, data: &mut [u8], thread: Tid) -> TargetResult<usize, Self> {
-        let machine = &*self.runner.machine;
-        for (index, byte) in data.iter_mut().enumerate() {
-            match machine.peek_address(hart_of(thread), start.wrapping_add(index as u64)) {
-                Some(physical) => *byte = machine.memory.ram.read(physical, 1) as u8,
-                None if index == 0 => return Err(TargetError::NonFatal),
-                None => return Ok(index),
+/// Runs without gdb, until it connects again or the run is over.
+fn run_alone(debugger: &mut Debugger, port: &Port) -> Result<Result<TcpStream, Outcome>, MachineError> {
+    loop {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            if let Some(outcome) = debugger.runner.turn(u64::MAX)? {
+                return Ok(Err(outcome));
             }
         }
-        Ok(data.len())
-    }
-
-    fn write_addrs(&mut self, start: u64, data: &[u8], thread: Tid) -> TargetResult<(), Self> {
-        let machine = &mut *self.runner.machine;
-        let hart = hart_of(thread);
-        // All of it or nothing: every page is looked at before the first byte is written.
-        let last = start.wrapping_add((data.len() as u64).saturating_sub(1));
-        let pages = (start / PAGE_BYTES..=last / PAGE_BYTES).map(|page| (page * PAGE_BYTES).max(start));
-        if pages.into_iter().any(|address| machine.peek_address(hart, address).is_none()) {
-            return Err(TargetError::NonFatal);
+        if let Some(stream) = port.accept()? {
+            return Ok(Ok(stream));
         }
-        for (index, byte) in data.iter().enumerate() {
-            if let Some(physical) = machine.peek_address(hart, start.wrapping_add(index as u64)) {
-                machine.memory.ram.write(physical, 1, u64::from(*byte));
-                machine.memory.note_device_write(physical, 1);
+    }
+}
+
+/// Does what gdb asks over one connection.
+fn attend(debugger: &mut Debugger, stream: TcpStream) -> Result<Parting, MachineError> {
+    let mut stub = match GdbStub::new(stream).run_state_machine(debugger) {
+        Ok(stub) => stub,
+        Err(error) => return lost(error),
+    };
+    loop {
+        let next = match stub {
+            GdbStubStateMachine::Idle(mut idle) => match receive(idle.borrow_conn(), true) {
+                Received::End => return Ok(Parting::Lost("gdb is gone".to_owned())),
+                Received::Bytes(bytes) => pass_on(idle.into(), debugger, &bytes),
+                Received::Nothing => match debugger.stopped()? {
+                    Some(outcome) => return Ok(Parting::Over(outcome)),
+                    None => Ok(idle.into()),
+                },
+            },
+            GdbStubStateMachine::Running(mut running) => match advance(debugger)? {
+                Some(stop) => running.report_stop(debugger, stop),
+                None => match receive(running.borrow_conn(), false) {
+                    Received::End => return Ok(Parting::Lost("gdb is gone".to_owned())),
+                    Received::Bytes(bytes) => pass_on(running.into(), debugger, &bytes),
+                    Received::Nothing => Ok(running.into()),
+                },
+            },
+            GdbStubStateMachine::CtrlCInterrupt(interrupted) => {
+                interrupted.interrupt_handled(debugger, Some(Stop::Signal(Signal::SIGINT)))
             }
+            GdbStubStateMachine::Disconnected(left) => return Ok(part(debugger, left.get_reason())),
+        };
+        stub = match next {
+            Ok(stub) => stub,
+            Err(error) => return lost(error),
+        };
+        // What ended the run ends it even when gdb cannot be told.
+        if let GdbStubStateMachine::Idle(_) = &stub
+            && let Some(outcome) = debugger.outcome.take()
+        {
+            return Ok(Parting::Over(outcome));
         }
-        machine.drop_stale_code();
-        Ok(())
     }
+}
 
-    fn list_active_threads(&mut self, register_thread: &mut dyn FnMut(Tid)) -> Result<(), MachineError> {
-        for hart in 0..self.runner.machine.harts.len() {
-            register_thread(thread_of(hart));
+/// Passes on what gdb sent, byte by byte, and answers an interrupt on the way.
+fn pass_on<'s, 'a>(
+    mut stub: Stub<'s, 'a>,
+    debugger: &mut Debugger<'a>,
+    bytes: &[u8],
+) -> Result<Stub<'s, 'a>, StubError> {
+    for byte in bytes {
+        stub = match stub {
+            GdbStubStateMachine::Idle(idle) => idle.incoming_data(debugger, *byte)?,
+            GdbStubStateMachine::Running(running) => running.incoming_data(debugger, *byte)?,
+            left => left,
+        };
+        if let GdbStubStateMachine::CtrlCInterrupt(interrupted) = stub {
+            stub = interrupted.interrupt_handled(debugger, Some(Stop::Signal(Signal::SIGINT)))?;
         }
-        Ok(())
     }
-
-    fn support_resume(&mut self) -> Option<MultiThreadResumeOps<'_, Self>> {
-        Some(self)
-    }
+    Ok(stub)
 }
 
-impl MultiThreadResume for Debugger<'_> {
-    fn resume(&mut self) -> Result<(), MachineError> {
-        // The event loop runs the machine.
-        Ok(())
-    }
-
-    fn clear_resume_actions(&mut self) -> Result<(), MachineError> {
-        self.runner.machine.debug.step = None;
-        self.runner.machine.debug.only = None;
-        self.resumed = None;
-        Ok(())
-    }
-
-    fn set_resume_action_continue(&mut self, thread: Tid, _: Option<Signal>) -> Result<(), MachineError> {
-        self.resumed = Some(hart_of(thread));
-        Ok(())
-    }
-
-    fn support_scheduler_locking(&mut self) -> Option<MultiThreadSchedulerLockingOps<'_, Self>> {
-        Some(self)
-    }
-
-    fn support_single_step(&mut self) -> Option<MultiThreadSingleStepOps<'_, Self>> {
-        Some(self)
-    }
-}
-
-/// gdb steps RISC-V by a breakpoint behind the instruction and asks that only one thread goes on. Holding the other harts back
-/// would make another run of it, so they go on too, and only this hart's breakpoints count.
-impl MultiThreadSchedulerLocking for Debugger<'_> {
-    fn set_resume_action_scheduler_lock(&mut self) -> Result<(), MachineError> {
-        self.runner.machine.debug.only = self.resumed;
-        Ok(())
-    }
-}
-
-impl MultiThreadSingleStep for Debugger<'_> {
-    fn set_resume_action_step(&mut self, thread: Tid, _: Option<Signal>) -> Result<(), MachineError> {
-        self.runner.machine.debug.step = Some(hart_of(thread));
-        Ok(())
-    }
-}
-
-impl Breakpoints for Debugger<'_> {
-    fn support_sw_breakpoint(&mut self) -> Option<SwBreakpointOps<'_, Self>> {
-        Some(self)
-    }
-
-    fn support_hw_breakpoint(&mut self) -> Option<HwBreakpointOps<'_, Self>> {
-        Some(self)
-    }
-}
-
-impl SwBreakpoint for Debugger<'_> {
-    fn add_sw_breakpoint(&mut self, address: u64, _: usize) -> TargetResult<bool, Self> {
-        Ok(self.runner.machine.debug.breakpoints.insert(address))
-    }
-
-    fn remove_sw_breakpoint(&mut self, address: u64, _: usize) -> TargetResult<bool, Self> {
-        Ok(self.runner.machine.debug.breakpoints.remove(&address))
-    }
-}
-
-impl HwBreakpoint for Debugger<'_> {
-    fn add_hw_breakpoint(&mut self, address: u64, kind: usize) -> TargetResult<bool, Self> {
-        self.add_sw_breakpoint(address, kind)
-    }
-
-    fn remove_hw_breakpoint(&mut self, address: u64, kind: usize) -> TargetResult<bool, Self> {
-        self.remove_sw_breakpoint(address, kind)
-    }
-}
-
-/// Runs the machine while gdb waits.
-struct EventLoop<'a>(PhantomData<Debugger<'a>>);
-
-impl<'a> BlockingEventLoop for EventLoop<'a> {
-    type Target = Debugger<'a>;
-    type Connection = TcpStream;
-    type StopReason = MultiThreadStopReason<u64>;
-
-    fn wait_for_stop_reason(
-        target: &mut Debugger<'a>,
-        connection: &mut TcpStream,
-    ) -> Result<Event<Self::StopReason>, WaitForStopReasonError<MachineError, std::io::Error>> {
-        loop {
-            for _ in 0..TURNS_PER_LOOK {
-                let ended = target.runner.turn(u64::MAX).map_err(WaitForStopReasonError::Target)?;
-                if let Some(outcome) = ended {
-                    let code = outcome.end.exit.code();
-                    target.outcome = Some(outcome);
-                    return Ok(Event::TargetStopped(MultiThreadStopReason::Exited(code)));
-                }
-                match target.runner.machine.debug.take_break() {
-                    Some(Break::Step) => return Ok(Event::TargetStopped(MultiThreadStopReason::DoneStep)),
-                    Some(Break::Breakpoint { hart }) => {
-                        return Ok(Event::TargetStopped(MultiThreadStopReason::SwBreak(thread_of(hart))));
-                    }
-                    None => {}
-                }
+/// Runs the machine for a while, or until gdb is to be told something.
+fn advance(debugger: &mut Debugger) -> Result<Option<Stop>, MachineError> {
+    // Where the run is interrupted depends on the host's clock; what the machine does never.
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE {
+        if let Some(outcome) = debugger.runner.turn(u64::MAX)? {
+            let code = outcome.end.exit.code();
+            debugger.outcome = Some(outcome);
+            return Ok(Some(Stop::Exited(code)));
+        }
+        let Some(why) = debugger.runner.machine.debug.take_break() else { continue };
+        return Ok(Some(match why {
+            Break::Step => Stop::DoneStep,
+            Break::Breakpoint { hart } => Stop::SwBreak(thread_of(hart)),
+            Break::Watchpoint { hart, kind, address } => {
+                Stop::Watch { tid: thread_of(hart), kind: watch_kind_of_gdb(kind), addr: address }
             }
-            if ConnectionExt::peek(connection).map_err(WaitForStopReasonError::Connection)?.is_some() {
-                let byte = ConnectionExt::read(connection).map_err(WaitForStopReasonError::Connection)?;
-                return Ok(Event::IncomingData(byte));
-            }
-        }
+        }));
     }
+    Ok(None)
+}
 
-    fn on_interrupt(_: &mut Debugger<'a>) -> Result<Option<Self::StopReason>, MachineError> {
-        Ok(Some(MultiThreadStopReason::Signal(Signal::SIGINT)))
+/// What gdb has sent; with `waits` after waiting for it for a moment.
+fn receive(stream: &mut TcpStream, waits: bool) -> Received {
+    let mut buffer = [0; BUFFER_BYTES];
+    let mut read = || {
+        stream.set_nonblocking(!waits)?;
+        let count = stream.read(&mut buffer);
+        // Answers wait until the host has taken them.
+        stream.set_nonblocking(false)?;
+        count
+    };
+    match read() {
+        Ok(0) => Received::End,
+        Ok(count) => Received::Bytes(buffer[..count].to_vec()),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
+            Received::Nothing
+        }
+        Err(_) => Received::End,
+    }
+}
+
+/// An error of the stub: the machine's own ends the run, any other the connection.
+fn lost(error: StubError) -> Result<Parting, MachineError> {
+    let text = error.to_string();
+    match error.into_target_error() {
+        Some(error) => Err(error),
+        None => Ok(Parting::Lost(format!("the connection to gdb broke ({text})"))),
+    }
+}
+
+fn part(debugger: &mut Debugger, reason: DisconnectReason) -> Parting {
+    match (debugger.outcome.take(), reason) {
+        (Some(outcome), _) => Parting::Over(outcome),
+        (None, DisconnectReason::Kill) => {
+            let end = End { exit: Exit::Stopped, code: 0, hart: None };
+            Parting::Over(Outcome::new(end, Some("the debugger ended the run".to_owned())))
+        }
+        (None, _) => Parting::Detached,
     }
 }

@@ -249,7 +249,7 @@ impl Machine {
         if broken_off.is_none() {
             self.take_interrupt(hart);
         }
-        match (self.memory.is_timed(), self.debug.is_active()) {
+        match (self.memory.is_timed(), broken_off.is_some() || self.debug.is_active()) {
             (true, false) => self.run_turn::<true>(hart),
             (false, false) => self.run_turn::<false>(hart),
             (true, true) => self.run_turn_debugged::<true>(hart, broken_off),

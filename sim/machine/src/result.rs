@@ -293,7 +293,8 @@ pub(crate) fn name(symbol: Option<(&str, u64)>, address: u64) -> String {
     }
 }
 
-fn conflicts(symbols: Option<&SymbolTable>, profile: &Profile) -> Vec<ConflictResult> {
+/// The conflicts of a profile, most lost cycles first.
+pub(crate) fn conflicts(symbols: Option<&SymbolTable>, profile: &Profile) -> Vec<ConflictResult> {
     let result = |(key, totals): (&ConflictKey, &ConflictTotals)| ConflictResult {
         requester: requester(symbols, key),
         holder: place(symbols, key.holder_pc),

@@ -13,9 +13,11 @@ use std::time::Duration;
 const TURNS_PER_LOOK: u64 = 4096;
 /// An idle machine that a person sits at keeps to the wall clock from gaps of this length on.
 const PACED_GAP_CYCLES: u64 = 1_000_000;
-
 /// The message of a run that a person ended at its console.
 const STOPPED: &str = "the run was stopped from the console";
+
+/// How long a debugged machine waits for typed input at a time.
+const BRIEF_WAIT: Duration = Duration::from_millis(1);
 
 /// When to stop a guest that does not stop by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,6 +120,8 @@ pub trait Host {
     }
     /// Called now and then.
     fn progress(&mut self, _machine: &Machine) {}
+    /// Tells the person at the console something that is not the guest's.
+    fn announce(&mut self, _message: &str) {}
     /// True when the person at the console wants the run to end.
     fn wants_to_stop(&self) -> bool {
         false
@@ -181,6 +185,8 @@ pub(crate) struct Runner<'a> {
     turns: u64,
     /// Nobody will type any more.
     input_ended: bool,
+    /// A machine that waits for typed input comes back after a moment, so that a debugger can ask for something.
+    pub waits_briefly: bool,
 }
 
 impl<'a> Runner<'a> {
@@ -205,6 +211,7 @@ impl<'a> Runner<'a> {
             tracer,
             turns: 0,
             input_ended,
+            waits_briefly: false,
         })
     }
 
@@ -224,15 +231,18 @@ impl<'a> Runner<'a> {
         }
         self.pass_console_on()?;
         self.take_events()?;
-        self.turns += 1;
-        if self.turns.is_multiple_of(TURNS_PER_LOOK) {
-            self.look_at_the_host()?;
+        // A turn that the debugger broke off comes again, and is one turn all the same.
+        if !self.machine.debug.has_broken_turn() {
+            self.turns += 1;
+            if self.turns.is_multiple_of(TURNS_PER_LOOK) {
+                self.look_at_the_host()?;
+            }
         }
         Ok(None)
     }
 
-    /// The outcome, when the guest or a limit has ended the run.
-    fn over(&mut self) -> Result<Option<Outcome>, MachineError> {
+    /// The outcome, when the guest, a limit or a person has ended the run.
+    pub fn over(&mut self) -> Result<Option<Outcome>, MachineError> {
         if let Some(end) = self.machine.end {
             if end.exit == Exit::IsolationViolated {
                 return Ok(Some(Outcome::new(end, self.machine.violation.clone())));
@@ -290,7 +300,8 @@ impl<'a> Runner<'a> {
     /// Waits for somebody to type; false when nobody will.
     fn wait_for_input(&mut self) -> bool {
         while !self.input_ended && !self.host.wants_to_stop() {
-            if self.type_input(Duration::from_secs(1)) {
+            let wait = if self.waits_briefly { BRIEF_WAIT } else { Duration::from_secs(1) };
+            if self.type_input(wait) || (self.waits_briefly && !self.input_ended) {
                 return true;
             }
         }
@@ -326,6 +337,7 @@ impl<'a> Runner<'a> {
         let mut due = false;
         if let Some((wanted, _)) = &self.options.snapshot
             && self.snapshot_is_due
+            && !self.machine.debug.has_broken_turn()
         {
             due = wanted.has_come(self.machine);
         }

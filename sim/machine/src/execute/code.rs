@@ -50,6 +50,12 @@ impl CodePage {
         (count as u64, goes_on, self.ops[count].imm as u32)
     }
 
+    /// The first op that `wanted` is true of, and its page offset.
+    pub fn find_first(&self, wanted: impl Fn(Op) -> bool) -> Option<(Op, u32)> {
+        let found = self.ops.iter().position(|op| wanted(*op))?;
+        Some((self.ops[found], u32::from(self.offsets[found])))
+    }
+
     /// The first op of the run at a page offset, if it is decoded.
     #[inline]
     pub fn find(&self, page_offset: u32) -> Option<*const Op> {

@@ -5,9 +5,9 @@ use crate::hart::{INTERRUPT_SOFTWARE, INTERRUPTS, Privilege, SSTATUS_FS, SSTATUS
 use crate::machine::Machine;
 use concord_mem::translation::{MODE_BARE, MODE_SV39, MODE_SV48};
 
-const FFLAGS: u32 = 0x001;
-const FRM: u32 = 0x002;
-const FCSR: u32 = 0x003;
+pub(crate) const FFLAGS: u32 = 0x001;
+pub(crate) const FRM: u32 = 0x002;
+pub(crate) const FCSR: u32 = 0x003;
 const SSTATUS: u32 = 0x100;
 const SIE: u32 = 0x104;
 const STVEC: u32 = 0x105;
@@ -23,6 +23,25 @@ const SATP: u32 = 0x180;
 const CYCLE: u32 = 0xc00;
 const TIME: u32 = 0xc01;
 const INSTRET: u32 = 0xc02;
+
+/// Every register of the base architecture but those of floating point, with the name that debuggers know it by.
+pub(crate) const NAMES: [(u32, &str); 15] = [
+    (SSTATUS, "sstatus"),
+    (SIE, "sie"),
+    (STVEC, "stvec"),
+    (SCOUNTEREN, "scounteren"),
+    (SENVCFG, "senvcfg"),
+    (SSCRATCH, "sscratch"),
+    (SEPC, "sepc"),
+    (SCAUSE, "scause"),
+    (STVAL, "stval"),
+    (SIP, "sip"),
+    (STIMECMP, "stimecmp"),
+    (SATP, "satp"),
+    (CYCLE, "cycle"),
+    (TIME, "time"),
+    (INSTRET, "instret"),
+];
 
 /// The access is an illegal instruction.
 pub(crate) struct IllegalCsr;
@@ -57,7 +76,6 @@ impl Machine {
 
     /// Reads a CSR as an instruction of this hart would.
     pub(crate) fn read_csr(&self, index: usize, csr: u32) -> Result<u64, IllegalCsr> {
-        let cycles_per_tick = self.cycles_per_tick;
         let (hart, hot) = (&self.harts[index], &self.memory.hot[index]);
         let supervisor = hart.privilege == Privilege::Supervisor;
         if csr >> 8 & 3 > u32::from(supervisor) {
@@ -69,6 +87,13 @@ impl Machine {
         if matches!(csr, CYCLE | TIME | INSTRET) && !supervisor && hart.scounteren >> (csr - CYCLE) & 1 == 0 {
             return Err(IllegalCsr);
         }
+        self.csr_value(index, csr)
+    }
+
+    /// What a CSR holds, whether or not the hart may read it in its present mode.
+    pub(crate) fn csr_value(&self, index: usize, csr: u32) -> Result<u64, IllegalCsr> {
+        let cycles_per_tick = self.cycles_per_tick;
+        let (hart, hot) = (&self.harts[index], &self.memory.hot[index]);
         Ok(match csr {
             FFLAGS => hot.fcsr & 31,
             FRM => hot.fcsr >> 5,
@@ -95,7 +120,7 @@ impl Machine {
         })
     }
 
-    fn write_csr(&mut self, index: usize, csr: u32, value: u64) -> Result<(), IllegalCsr> {
+    pub(crate) fn write_csr(&mut self, index: usize, csr: u32, value: u64) -> Result<(), IllegalCsr> {
         let (hart, hot) = (&mut self.harts[index], &mut self.memory.hot[index]);
         if matches!(csr, FFLAGS | FRM | FCSR) {
             hot.sstatus |= SSTATUS_FS;

@@ -23,9 +23,39 @@ impl Client {
         panic!("nobody listens on port {port}");
     }
 
+    /// Sends a request and returns the answer.
     pub fn ask(&mut self, body: &str) -> String {
+        self.send(body);
+        self.answer()
+    }
+
+    /// Sends a request whose answer comes later, or never.
+    pub fn send(&mut self, body: &str) {
         let sum = body.bytes().fold(0u8, u8::wrapping_add);
         write!(self.stream, "${body}#{sum:02x}").unwrap();
+    }
+
+    /// Interrupts a machine that runs.
+    pub fn interrupt(&mut self) {
+        self.stream.write_all(&[3]).unwrap();
+    }
+
+    /// The answer to a monitor command: the text of the console packets that come before its `OK`.
+    pub fn monitor(&mut self, command: &str) -> String {
+        let digits: String = command.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let mut answer = self.ask(&format!("qRcmd,{digits}"));
+        let mut text = Vec::new();
+        while let Some(digits) = answer.strip_prefix('O').filter(|_| answer != "OK") {
+            let digit = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+            text.extend((0..digits.len()).step_by(2).map(digit));
+            answer = self.answer();
+        }
+        assert_eq!(answer, "OK", "{command}");
+        String::from_utf8(text).unwrap()
+    }
+
+    /// The next packet.
+    pub fn answer(&mut self) -> String {
         while self.byte() != b'$' {}
         let mut answer = Vec::new();
         loop {
@@ -37,7 +67,7 @@ impl Client {
         self.byte();
         self.byte();
         self.stream.write_all(b"+").unwrap();
-        String::from_utf8(answer).unwrap()
+        unescape(&answer)
     }
 
     fn byte(&mut self) -> u8 {
@@ -45,6 +75,24 @@ impl Client {
         self.stream.read_exact(&mut byte).unwrap();
         byte[0]
     }
+}
+
+/// The text of a packet in which runs of one character are shortened: `*` repeats the character before it as often as the one
+/// behind it says (gdb manual, "Overview" of the remote protocol).
+fn unescape(packet: &[u8]) -> String {
+    let mut text = Vec::new();
+    let mut bytes = packet.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'*' => {
+                let count = usize::from(bytes.next().unwrap() - 29);
+                text.extend(vec![*text.last().unwrap(); count]);
+            }
+            b'}' => text.push(bytes.next().unwrap() ^ 0x20),
+            byte => text.push(byte),
+        }
+    }
+    String::from_utf8(text).unwrap()
 }
 
 /// A port that was free a moment ago; nobody else on this machine is likely to take it in between.
