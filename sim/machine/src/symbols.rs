@@ -29,7 +29,7 @@ const FILE_BYTES_MAX: u64 = 4 << 30;
 /// Address that the first byte of a RISC-V 64 Linux is linked for (`KERNEL_LINK_ADDR`).
 const LINUX_LINK_ADDRESS: u64 = 0xffff_ffff_8000_0000;
 
-/// Symbols of text and of data that are written to, each ordered by address, one a place.
+/// Symbols of text and of data that are written to, each ordered by address, one at each address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SymbolTable {
     entries: Vec<Entry>,
@@ -61,6 +61,9 @@ struct Symbols {
     data: Vec<Candidate>,
     /// Addresses that nothing before them reaches.
     limits: Vec<u64>,
+    /// The end of the whole program is among the limits. A Linux that keeps names of text alone leaves it out
+    /// (`CONFIG_KALLSYMS_ALL`), and what it still has of data is too little to tell objects by.
+    has_end: bool,
 }
 
 impl SymbolTable {
@@ -153,7 +156,8 @@ impl SymbolTable {
                 data.push(candidate);
             }
         }
-        Self::choose(Symbols { text, data, limits }).ok_or_else(|| SymbolsError::Empty { path: path.to_owned() })
+        let symbols = Symbols { text, data, limits, has_end: true };
+        Self::choose(symbols).ok_or_else(|| SymbolsError::Empty { path: path.to_owned() })
     }
 
     /// From the text that `nm -n` makes of a kernel; `path` is for errors.
@@ -181,7 +185,10 @@ impl SymbolTable {
     }
 
     fn choose(symbols: Symbols) -> Option<Self> {
-        let Symbols { text, data, mut limits } = symbols;
+        let Symbols { text, mut data, mut limits, has_end } = symbols;
+        if !has_end {
+            data.clear();
+        }
         limits.sort_unstable();
         let entries = choose(text, &limits);
         // Data end at functions too, where a text lies between them and their file does not say how long they are.
@@ -215,16 +222,42 @@ fn choose(mut candidates: Vec<Candidate>, limits: &[u64]) -> Vec<Entry> {
 /// Labels that a Linux linker script puts behind text, where there is none.
 const TEXT_ENDS: &[&str] = &["_etext", "_einittext"];
 
+/// The label that it puts behind everything.
+const END: &str = "_end";
+
+/// Other labels that it puts between objects of data (`include/asm-generic/vmlinux.lds.h`).
+const DATA_MARKS: &[&str] = &[
+    "_sdata",
+    "_edata",
+    "__bss_start",
+    "__bss_stop",
+    "__global_pointer$",
+    "__init_data_begin",
+    "__init_data_end",
+    "__per_cpu_load",
+    "__per_cpu_start",
+    "__per_cpu_end",
+];
+
+/// Whether a symbol marks a place between objects: it names none, and the object before it ends there.
+fn is_data_mark(name: &str) -> bool {
+    name == END || DATA_MARKS.contains(&name) || name.starts_with("__start_") || name.starts_with("__stop_")
+}
+
 /// Sorts in a symbol with a type letter of `nm`.
 fn classify(symbols: &mut Symbols, address: u64, kind: char, name: &str) {
     let rank = match kind {
-        // Linux's linker script marks where parts of the text begin and end, in places with the first function's address.
+        // Linux's linker script marks where parts of the text begin and end, some with the first function's address.
         'T' if name.starts_with("__") && (name.ends_with("_text_start") || name.ends_with("_text_end")) => 0,
         'T' => 3,
         'W' | 'w' => 2,
         't' => 1,
-        // An absolute or undefined symbol is no place in memory.
+        // An absolute or undefined symbol has no address in memory.
         'A' | 'a' | 'U' => return,
+        'D' | 'd' | 'B' | 'b' if is_data_mark(name) => {
+            symbols.has_end |= name == END;
+            return symbols.limits.push(address);
+        }
         'D' | 'd' | 'B' | 'b' if is_plain_name(name) => {
             let rank = u8::from(kind.is_ascii_uppercase());
             symbols.data.push(Candidate { address, name: name.to_owned(), rank });
@@ -274,6 +307,11 @@ ffffffff80000080 T last
 ffffffff80000100 R rodata
 ffffffff80000200 D data
 ffffffff80000300 t in_init_text
+ffffffff80000400 D table
+ffffffff80000500 D __stop_table
+ffffffff80000600 B counter
+ffffffff80000700 B __bss_stop
+ffffffff80000700 B _end
 ";
 
     fn map(text: &str) -> Result<SymbolTable, SymbolsError> {
@@ -293,6 +331,7 @@ ffffffff80000300 t in_init_text
             (0xffff_ffff_8000_0100, None),
             (0xffff_ffff_8000_0250, None),
             (0xffff_ffff_8000_0300, Some(("in_init_text", 0))),
+            (0xffff_ffff_8000_0400, None),
         ] {
             assert_eq!(symbols.lookup(address), expected, "{address:#x}");
         }
@@ -309,11 +348,27 @@ ffffffff80000300 t in_init_text
             (0x200, Some(("data", 0))),
             (0x2ff, Some(("data", 0xff))),
             (0x300, None),
+            (0x4ff, Some(("table", 0xff))),
+            (0x500, None),
+            (0x5ff, None),
+            (0x6ff, Some(("counter", 0xff))),
+            (0x700, None),
+            (0x3e95_0000, None),
         ] {
             assert_eq!(symbols.lookup_data(LINUX_LINK_ADDRESS + offset), expected, "{offset:#x}");
             assert_eq!(symbols.lookup_physical_data(0x8020_0000 + offset), expected, "{offset:#x}");
         }
         assert_eq!(symbols.lookup_physical_data(0x200), None);
+    }
+
+    #[test]
+    fn data_have_no_names_where_only_those_of_text_were_kept() {
+        let symbols = map(MAP.split_inclusive('\n').filter(|line| !line.contains("_end")).collect::<String>().as_str());
+        let symbols = symbols.expect("symbols");
+        assert_eq!(symbols.lookup(LINUX_LINK_ADDRESS), Some(("_start", 0)));
+        for offset in [0x200, 0x400, 0x600, 0x3e95_0000] {
+            assert_eq!(symbols.lookup_data(LINUX_LINK_ADDRESS + offset), None, "{offset:#x}");
+        }
     }
 
     #[test]
@@ -480,7 +535,7 @@ ffffffff80000300 t in_init_text
                 .enumerate()
                 .map(|(index, &address)| Candidate { address, name: format!("f{index}"), rank: 0 })
                 .collect();
-            let symbols = SymbolTable::choose(Symbols { text, data: Vec::new(), limits: limits.clone() }).expect("symbols");
+            let symbols = SymbolTable::choose(Symbols { text, limits: limits.clone(), ..Symbols::default() }).expect("symbols");
             let start = addresses.iter().copied().filter(|&address| address <= at).max();
             let cut = |start| limits.iter().any(|&limit| limit > start && limit <= at);
             let expected = start.filter(|&start| !cut(start)).map(|start| {
