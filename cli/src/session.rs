@@ -8,6 +8,7 @@ use crate::signal::Stop;
 use crate::summary;
 use anyhow::anyhow;
 use concord_abi::exit::Exit;
+use concord_lab::guest;
 use concord_machine::output::AtomicFile;
 use concord_machine::result::{self, ResultDocument};
 use concord_machine::run::{self, Host, Limits, Options, SnapshotEvent};
@@ -51,7 +52,8 @@ pub struct SessionArguments {
     /// Print the result document to standard output, and the guest's console to standard error
     #[arg(long)]
     json: bool,
-    /// Name functions by this file, an ELF file such as vmlinux or a System.map, and not by the kernel's own symbols
+    /// Name functions and data by this file, an ELF file such as vmlinux or a System.map, instead of by the symbols that the kernel
+    /// carries or, for a kernel that `concord build` built, those of the vmlinux beside it
     #[arg(long, value_name = "FILE")]
     symbols: Option<PathBuf>,
     /// Print no summary
@@ -75,6 +77,8 @@ impl SessionArguments {
             limits: Limits { instructions: self.max_instructions, cycles: self.max_cycles },
             snapshot: self.snapshot_at.zip(self.snapshot.clone()),
             timeline: self.timeline.clone(),
+            // A run with a limit ends by itself, the sooner the better.
+            paces_idle: self.max_instructions.is_none() && self.max_cycles.is_none(),
             ..Options::default()
         }
     }
@@ -98,7 +102,7 @@ pub fn run(
     let mut result_file = arguments.result.as_deref().map(AtomicFile::create).transpose()?;
     let symbols = arguments.symbols.as_deref().map(SymbolTable::from_file).transpose()?;
     let mut machine = make()?;
-    if let Some(symbols) = symbols {
+    if let Some(symbols) = symbols.or_else(|| own_symbols(&machine)) {
         machine.set_symbols(symbols);
     }
 
@@ -147,6 +151,13 @@ fn missed_snapshot(path: &Path, exit: Exit) -> anyhow::Result<Exit> {
     }
     complain(&error.to_string());
     Ok(exit)
+}
+
+/// The symbols of a kernel that `concord build` built. They say how long objects of data are, which the kernel's own do not.
+fn own_symbols(machine: &Machine) -> Option<SymbolTable> {
+    let path = guest::symbols_of(&machine.configuration().kernel)?;
+    // Without them functions still have the names that the kernel carries.
+    SymbolTable::from_file(&path).ok()
 }
 
 fn check_outputs(arguments: &SessionArguments, inputs: &Inputs) -> anyhow::Result<()> {

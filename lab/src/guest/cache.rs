@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const MANIFEST: &str = "guest.json";
+pub(super) const MANIFEST: &str = "guest.json";
 const STAGING_PREFIX: &str = ".building-";
 
 /// What `guest.json` says of one file of a guest.

@@ -23,6 +23,7 @@ mod rootfs;
 mod sources;
 mod stock;
 mod stock_amd64;
+mod symbols;
 mod tm;
 mod tm_module;
 
@@ -30,6 +31,7 @@ pub(crate) use apt::{AMD64_KEY, SUITE_KEY};
 pub use cache::{Artifact, Cache, Guest, Manifest};
 pub use error::Error;
 pub(crate) use process::system_path;
+pub use symbols::symbols_of;
 
 use apt::Archive;
 use cache::Staging;
