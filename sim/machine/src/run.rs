@@ -7,7 +7,7 @@ use crate::machine::{End, Event, Machine};
 use concord_abi::exit::Exit;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Turns between two looks at the host: typed input, progress, errors of disk images.
 const TURNS_PER_LOOK: u64 = 4096;
@@ -15,6 +15,14 @@ const TURNS_PER_LOOK: u64 = 4096;
 const PACED_GAP_CYCLES: u64 = 1_000_000;
 /// The message of a run that a person ended at its console.
 const STOPPED: &str = "the run was stopped from the console";
+
+/// How long a guest does nothing before its time may keep to the wall clock. A choice: longer than a script sleeps, and passed in
+/// some seconds.
+const QUIET_CYCLES: u64 = 600_000_000_000;
+/// A guest that retires at most one instruction in so many cycles does nothing: a tick of its timer takes less.
+const QUIET_CYCLES_PER_INSTRUCTION: u64 = 100;
+/// How long a request to stop may go unnoticed by a run that keeps to the wall clock.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// How long a debugged machine waits for typed input at a time.
 const BRIEF_WAIT: Duration = Duration::from_millis(1);
@@ -104,6 +112,9 @@ pub struct Options {
     pub timed_region: bool,
     /// Write a timeline into this file.
     pub timeline: Option<PathBuf>,
+    /// A guest that has only waited for ten minutes of its time, and that nobody can type at, keeps to the wall clock from then on,
+    /// so that it takes next to nothing of the host. The run itself is the same.
+    pub paces_idle: bool,
 }
 
 /// The other end of the guest's console. A host that only prints types nothing, and never stops the run.
@@ -185,6 +196,7 @@ pub(crate) struct Runner<'a> {
     turns: u64,
     /// Nobody will type any more.
     input_ended: bool,
+    quiet: Quiet,
     /// A machine that waits for typed input comes back after a moment, so that a debugger can ask for something.
     pub waits_briefly: bool,
 }
@@ -211,6 +223,7 @@ impl<'a> Runner<'a> {
             tracer,
             turns: 0,
             input_ended,
+            quiet: Quiet::default(),
             waits_briefly: false,
         })
     }
@@ -224,7 +237,7 @@ impl<'a> Runner<'a> {
             Some(limit) => instructions_max.min(limit - self.machine.instructions()),
             None => instructions_max,
         };
-        self.pace()?;
+        self.pace();
         if !self.machine.step(left) && !self.wait_for_input() {
             let message = "every hart is idle and no event is left that could wake one".to_owned();
             return Ok(Some(self.outcome(Exit::Deadlocked, Some(message))));
@@ -285,16 +298,43 @@ impl<'a> Runner<'a> {
         Outcome::new(End { exit, code: 0, hart: None }, message)
     }
 
-    /// With a person at the console, guest time does not run ahead of the wall clock while every hart sleeps.
-    fn pace(&mut self) -> Result<(), MachineError> {
-        if self.input_ended {
-            return Ok(());
+    /// With a person at the console, or a guest that only waits, guest time does not run ahead of the wall clock while every hart
+    /// sleeps.
+    fn pace(&mut self) {
+        if self.input_ended && !self.quiet.is_announced {
+            return;
         }
         let gap = self.machine.idle_gap_cycles();
-        if (PACED_GAP_CYCLES..u64::MAX).contains(&gap) {
-            self.type_input(Duration::from_nanos(gap));
+        if !(PACED_GAP_CYCLES..u64::MAX).contains(&gap) {
+            return;
         }
-        Ok(())
+        let gap = Duration::from_nanos(gap);
+        if !self.input_ended {
+            self.type_input(gap);
+            return;
+        }
+        let begin = Instant::now();
+        while !self.host.wants_to_stop() {
+            let Some(left) = gap.checked_sub(begin.elapsed()) else { break };
+            std::thread::sleep(left.min(PATIENCE));
+        }
+    }
+
+    /// Finds out whether the guest does nothing but wait, and says so once.
+    fn look_for_quiet(&mut self) {
+        if !self.options.paces_idle || !self.input_ended {
+            return;
+        }
+        self.quiet.look(self.machine.clock(), self.machine.instructions());
+        if self.quiet.cycles() < QUIET_CYCLES {
+            self.quiet.is_announced = false;
+        } else if !self.quiet.is_announced {
+            self.quiet.is_announced = true;
+            self.host.announce(
+                "the guest has only waited for ten minutes of its time, and nobody can type at its console: from here on it keeps \
+                 to the wall clock; Ctrl-C ends the run",
+            );
+        }
     }
 
     /// Waits for somebody to type; false when nobody will.
@@ -330,6 +370,7 @@ impl<'a> Runner<'a> {
         }
         let bytes: Vec<u8> = output.collect();
         self.machine.console.print(&bytes);
+        self.quiet.end(self.machine.clock());
         self.host.print(&bytes).map_err(MachineError::Console)
     }
 
@@ -378,6 +419,7 @@ impl<'a> Runner<'a> {
         if !self.input_ended {
             self.type_input(Duration::ZERO);
         }
+        self.look_for_quiet();
         self.host.progress(self.machine);
         Ok(())
     }
@@ -395,6 +437,39 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// How long the guest has done nothing.
+#[derive(Debug, Default)]
+struct Quiet {
+    /// The machine's clock when the guest last did something.
+    since_cycle: u64,
+    /// The machine's clock and instructions at the last look.
+    looked_cycle: u64,
+    looked_instructions: u64,
+    /// The host knows that the guest only waits.
+    is_announced: bool,
+}
+
+impl Quiet {
+    /// Takes note of what the machine did since the last look.
+    fn look(&mut self, clock_cycles: u64, instructions: u64) {
+        let cycles = clock_cycles.saturating_sub(self.looked_cycle);
+        let retired = instructions.saturating_sub(self.looked_instructions);
+        (self.looked_cycle, self.looked_instructions) = (clock_cycles, instructions);
+        if retired.saturating_mul(QUIET_CYCLES_PER_INSTRUCTION) > cycles {
+            self.end(clock_cycles);
+        }
+    }
+
+    /// The guest did something.
+    fn end(&mut self, clock_cycles: u64) {
+        self.since_cycle = clock_cycles;
+    }
+
+    fn cycles(&self) -> u64 {
+        self.looked_cycle.saturating_sub(self.since_cycle)
+    }
+}
+
 /// The gear of what follows, where only the region of interest is timed.
 fn gear_after(event: Event) -> Option<Gear> {
     match event {
@@ -406,7 +481,22 @@ fn gear_after(event: Event) -> Option<Gear> {
 
 #[cfg(test)]
 mod tests {
-    use super::SnapshotEvent;
+    use super::{Quiet, SnapshotEvent};
+
+    #[test]
+    fn a_guest_is_quiet_while_it_prints_nothing_and_takes_only_its_ticks() {
+        let mut quiet = Quiet::default();
+        quiet.look(1_000_000, 500_000);
+        assert_eq!(quiet.cycles(), 0, "it was busy");
+        quiet.look(2_000_000, 510_000);
+        quiet.look(3_000_000, 510_001);
+        assert_eq!(quiet.cycles(), 2_000_000);
+        quiet.end(3_500_000);
+        quiet.look(4_000_000, 510_002);
+        assert_eq!(quiet.cycles(), 500_000, "it printed");
+        quiet.look(5_000_000, 520_003);
+        assert_eq!(quiet.cycles(), 0, "it was busy");
+    }
 
     #[test]
     fn snapshot_events_are_named() {
