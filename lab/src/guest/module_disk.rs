@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn init_looks_for_the_label() {
-        assert!(include_str!("../../../workloads/linux/init").contains(&format!("LABEL={LABEL})")));
+        assert!(include_str!("../../../workloads/linux/init").contains(&format!("LABEL={LABEL} 2>")));
         assert!(LABEL.len() <= 16);
     }
 }
