@@ -1,4 +1,4 @@
-//! The `kernel` guest: Debian's Linux source for riscv64, turned into TxLinux, in our own configuration.
+//! Kernels of ours: Debian's Linux source for riscv64 with new files, patches and modules, in our own configuration.
 
 use super::cache::Staging;
 use super::digest::Inputs;
@@ -15,20 +15,45 @@ const SOURCE_ARCHIVE: &str = "/usr/src/linux-source-6.12.tar.xz";
 /// the Image holds two. gdb finds the sources where the package's archive is unpacked beside it.
 const DEBUG_FOLDER: &str = "/usr/src/linux-source-6.12";
 pub(super) const CROSS_COMPILE: &str = "riscv64-linux-gnu-";
-const FRAGMENT: &str = include_str!("../../../linux/config/concord.config");
 
 /// Raised when the commands below change in a way that changes the kernel.
 const RECIPE_VERSION: &str = "3";
 
-pub(super) struct Kernel;
+/// A kernel of ours. Every name is that of a file or folder in `linux`, so that another kernel is another value.
+pub(super) struct Kernel {
+    pub name: &'static str,
+    description: &'static str,
+    /// Fragments of the configuration, files in `linux/config`. A later one has the last word on an option.
+    pub configuration: &'static [&'static str],
+    /// Folders of new files, each at its place in the kernel's source.
+    pub overlays: &'static [&'static str],
+    /// Folders of patches, which apply in the order of their names.
+    pub patches: &'static [&'static str],
+    /// Folders of external modules, a folder each.
+    pub modules: &'static [&'static str],
+}
+
+/// The kernel of the comparisons.
+pub(super) static TXLINUX: Kernel = Kernel {
+    name: "kernel",
+    description: "TxLinux: Linux 6.12 of Debian's source package whose spinlocks can be transactions: Image, vmlinux, modules",
+    configuration: &["concord.config"],
+    overlays: &["overlay"],
+    patches: &["patches"],
+    modules: &["modules"],
+};
+
+/// Every kernel of ours.
+#[cfg(test)]
+pub(super) static KERNELS: [&Kernel; 1] = [&TXLINUX];
 
 impl Recipe for Kernel {
     fn name(&self) -> &'static str {
-        "kernel"
+        self.name
     }
 
     fn description(&self) -> &'static str {
-        "TxLinux: Linux 6.12 of Debian's source package whose spinlocks can be transactions: Image, vmlinux, modules"
+        self.description
     }
 
     fn steps_count(&self) -> usize {
@@ -38,8 +63,8 @@ impl Recipe for Kernel {
     fn inputs(&self, kitchen: &Kitchen) -> Result<Inputs, Error> {
         let mut inputs = Inputs::default();
         inputs.add("recipe", RECIPE_VERSION);
-        inputs.add("configuration", FRAGMENT);
-        kernel_files::inputs(&mut inputs);
+        inputs.add("configuration", kernel_files::configuration(self)?);
+        kernel_files::inputs(self, &mut inputs);
         inputs.add(SOURCE_PACKAGE, package_version(kitchen.runner, SOURCE_PACKAGE)?);
         for program in ["gcc", "ld"] {
             inputs.add(program, first_line_of_version(kitchen.runner, program)?);
@@ -49,7 +74,7 @@ impl Recipe for Kernel {
 
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error> {
         let (work, out) = (staging.work(), staging.out());
-        let build = Build::prepare(kitchen, &work)?;
+        let build = Build::prepare(self, kitchen, &work)?;
         let objects = &build.objects;
 
         kitchen.step("compile");
@@ -57,7 +82,8 @@ impl Recipe for Kernel {
         compile.arg(format!("--jobs={}", kitchen.jobs)).args(["Image", "modules"]);
         kitchen.runner.run(&mut compile, "compile the kernel")?;
         let modules = work.join("modules");
-        let modules: Vec<_> = kernel_files::put_modules(&modules)?.iter().map(|name| modules.join(name)).collect();
+        let modules: Vec<_> =
+            kernel_files::put_modules(self, &modules)?.iter().map(|name| modules.join(name)).collect();
         for module in &modules {
             let mut compile = build.make();
             compile.arg(format!("M={}", module.display())).arg("modules");
@@ -106,8 +132,8 @@ impl Build {
     /// The number of times [`Build::prepare`] calls [`Kitchen::step`].
     pub const STEPS_COUNT: usize = 3;
 
-    /// Unpacks, converts and configures the source below `work`.
-    pub fn prepare(kitchen: &Kitchen, work: &Path) -> Result<Build, Error> {
+    /// Unpacks, converts and configures the source of a kernel below `work`.
+    pub fn prepare(kernel: &Kernel, kitchen: &Kitchen, work: &Path) -> Result<Build, Error> {
         let compiled = kitchen.cache.folder("compiled")?;
         let build = Build { source: work.join(SOURCE_PACKAGE), objects: work.join("build"), compiled };
         for folder in [&build.source, &build.objects] {
@@ -120,21 +146,22 @@ impl Build {
         kitchen.runner.run(&mut unpack, "unpack the kernel's source")?;
 
         kitchen.step("convert");
-        kernel_files::convert(kitchen.runner, &build.source, work)?;
+        kernel_files::convert(kernel, kitchen.runner, &build.source, work)?;
 
         kitchen.step("configure");
-        let fragment = work.join("concord.config");
-        fs::write(&fragment, FRAGMENT).map_err(Error::file("write", &fragment))?;
+        let wanted = kernel_files::configuration(kernel)?;
+        let fragment = work.join("wanted.config");
+        fs::write(&fragment, &wanted).map_err(Error::file("write", &fragment))?;
         let mut configure = build.make();
         configure.env("KCONFIG_ALLCONFIG", &fragment).arg("allnoconfig");
         kitchen.runner.run(&mut configure, "configure the kernel")?;
         let configuration = build.objects.join(".config");
         let text = fs::read_to_string(&configuration).map_err(Error::file("read", &configuration))?;
-        let lost = lost_options(FRAGMENT, &text);
+        let lost = lost_options(&wanted, &text);
         if !lost.is_empty() {
-            let what =
-                format!("the source does not take these lines of linux/config/concord.config: {}", lost.join(", "));
-            return Err(Error::Recipe { guest: Kernel.name(), what });
+            let (files, lines) = (kernel.configuration.join(", "), lost.join(", "));
+            let what = format!("the kernel's source does not take these lines of linux/config ({files}): {lines}");
+            return Err(Error::Recipe { guest: kernel.name, what });
         }
         Ok(build)
     }
@@ -220,16 +247,5 @@ mod tests {
             "# comment\nCONFIG_SMP=y\nCONFIG_NR_CPUS=64\nCONFIG_VT=n\nCONFIG_INPUT=n\nCONFIG_GONE=y\nCONFIG_T=m\n";
         let configuration = "CONFIG_SMP=y\nCONFIG_NR_CPUS=640\n# CONFIG_VT is not set\nCONFIG_INPUT=y\nCONFIG_T=m\n";
         assert_eq!(lost_options(fragment, configuration), ["CONFIG_NR_CPUS=64", "CONFIG_INPUT=n", "CONFIG_GONE=y"]);
-    }
-
-    #[test]
-    fn the_fragment_has_one_line_for_each_option() {
-        let mut names: Vec<&str> =
-            FRAGMENT.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
-        let count = names.len();
-        assert!(count > 50 && names.iter().all(|name| name.starts_with("CONFIG_")));
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), count);
     }
 }

@@ -1,93 +1,72 @@
-//! What turns the stock kernel source into TxLinux: whole new files, a few patches, and modules of our own.
+//! What turns the stock kernel source into a kernel of ours: whole new files, patches, and modules. The files of `linux` are found by walking
+//! its folders.
 
 use super::digest::Inputs;
 use super::error::Error;
 use super::files::put;
+use super::kernel::Kernel;
 use super::process::{Runner, tool};
+use super::texts::{LINUX, Text, below, machine_headers};
 use std::path::Path;
 
-macro_rules! texts {
-    ($folder:literal: $($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../../linux/", $folder, "/", $path)))),*]
-    };
+/// The files of some folders in `linux`, with their paths below their folder.
+fn files_of(folders: &'static [&'static str]) -> impl Iterator<Item = Text> {
+    folders.iter().flat_map(|folder| below(LINUX, &format!("linux/{folder}")).collect::<Vec<_>>())
 }
 
-/// A text: path below its folder in `linux`, content.
-type Text = (&'static str, &'static str);
+/// The configuration that a kernel asks for. Its fragments follow each other; where two name one option, the later one's line stays.
+pub fn configuration(kernel: &Kernel) -> Result<String, Error> {
+    let mut fragments = Vec::new();
+    for name in kernel.configuration {
+        let found = below(LINUX, "linux/config").find(|(path, _)| path == name);
+        let missing = || Error::Recipe { guest: kernel.name, what: format!("there is no linux/config/{name}") };
+        fragments.push(found.ok_or_else(missing)?.1);
+    }
+    Ok(merge(&fragments))
+}
 
-/// New files, at their places in the kernel's source. A test holds the lists complete.
-const OVERLAY: &[Text] = texts! { "overlay":
-    "arch/riscv/include/asm/cx.h",
-    "arch/riscv/include/asm/cx_entry.h",
-    "arch/riscv/include/asm/cx_spinning.h",
-    "arch/riscv/include/asm/cx_switch.h",
-    "arch/riscv/include/asm/mcs_spinlock.h",
-    "arch/riscv/include/asm/qspinlock.h",
-    "arch/riscv/include/asm/spinlock.h",
-    "arch/riscv/include/asm/spinlock_types.h",
-    "arch/riscv/kernel/cx.c",
-    "arch/riscv/kernel/cx_entry.S",
-    "include/linux/cx.h",
-    "include/linux/cx_class.h",
-    "include/linux/lockref_cx.h",
-    "include/linux/seqlock_cx.h",
-    "include/linux/spinlock_cx.h",
-    "kernel/locking/Kconfig.cx",
-    "kernel/locking/cx.c",
-    "kernel/locking/cx.h",
-    "kernel/locking/cx_policy.c",
-    "kernel/locking/cx_raw.c",
-    "kernel/locking/cx_rwlock.c",
-    "kernel/sched/cx_priority.c",
-};
+fn merge(fragments: &[&str]) -> String {
+    let mut merged = String::new();
+    for (index, fragment) in fragments.iter().enumerate() {
+        for line in fragment.lines() {
+            let is_overruled = option(line).is_some_and(|name| {
+                fragments[index + 1..].iter().any(|later| later.lines().any(|line| option(line) == Some(name)))
+            });
+            if !is_overruled {
+                merged.push_str(line);
+                merged.push('\n');
+            }
+        }
+    }
+    merged
+}
 
-/// In the order in which they apply.
-const PATCHES: &[Text] = texts! { "patches":
-    "0001-locking-cxspinlocks.patch",
-    "0002-riscv-transactions.patch",
-};
-
-/// The external modules; the first part of a path is the module's folder.
-const MODULES: &[Text] = texts! { "modules":
-    "concord-cost/Kbuild",
-    "concord-cost/concord_cost.c",
-    "concord-test/Kbuild",
-    "concord-test/balances.c",
-    "concord-test/counters.c",
-    "concord-test/interrupts.c",
-    "concord-test/lists.c",
-    "concord-test/main.c",
-    "concord-test/stack.c",
-    "concord-test/test.h",
-    "concord-test/wakeups.c",
-};
-
-/// Where the kernel's source finds the headers of the machine: name, content.
-fn headers() -> [(&'static str, String); 2] {
-    [("concord.h", concord_abi::header::text()), ("xmetatm.h", concord_abi::header::xmetatm_c::text())]
+/// The option that a line of a configuration sets.
+fn option(line: &str) -> Option<&str> {
+    line.split_once('=').map(|(name, _)| name).filter(|name| name.starts_with("CONFIG_"))
 }
 
 /// Adds all of it to what decides what the kernel will be.
-pub fn inputs(inputs: &mut Inputs) {
-    for (folder, texts) in [("overlay", OVERLAY), ("patches", PATCHES), ("modules", MODULES)] {
-        for (path, content) in texts {
-            inputs.add(format!("{folder}/{path}"), content);
+pub fn inputs(kernel: &Kernel, inputs: &mut Inputs) {
+    for (kind, folders) in [("overlay", kernel.overlays), ("patches", kernel.patches), ("modules", kernel.modules)] {
+        for (path, content) in files_of(folders) {
+            inputs.add(format!("{kind}/{path}"), content);
         }
     }
-    for (name, content) in headers() {
+    for (name, content) in machine_headers() {
         inputs.add(name, content);
     }
 }
 
 /// Adds the new files to a kernel's source and applies the patches; `work` is a folder for these.
-pub fn convert(runner: &Runner, source: &Path, work: &Path) -> Result<(), Error> {
-    for (path, content) in OVERLAY {
+pub fn convert(kernel: &Kernel, runner: &Runner, source: &Path, work: &Path) -> Result<(), Error> {
+    for (path, content) in files_of(kernel.overlays) {
         put(&source.join(path), content, false)?;
     }
-    for (name, content) in headers() {
+    for (name, content) in machine_headers() {
         put(&source.join("arch/riscv/include/asm").join(name), &content, false)?;
     }
-    for (name, content) in PATCHES {
+    for (name, content) in files_of(kernel.patches) {
         let file = work.join(name);
         put(&file, content, false)?;
         let mut patch = tool("patch");
@@ -99,40 +78,52 @@ pub fn convert(runner: &Runner, source: &Path, work: &Path) -> Result<(), Error>
 }
 
 /// Writes the modules' sources below `folder`, and returns the names of their folders there.
-pub fn put_modules(folder: &Path) -> Result<Vec<&'static str>, Error> {
-    for (path, content) in MODULES {
+pub fn put_modules(kernel: &Kernel, folder: &Path) -> Result<Vec<&'static str>, Error> {
+    let mut names = Vec::new();
+    for (path, content) in files_of(kernel.modules) {
         put(&folder.join(path), content, false)?;
+        names.extend(path.split('/').next());
     }
-    let mut names: Vec<&str> = MODULES.iter().filter_map(|(path, _)| path.split('/').next()).collect();
     names.dedup();
     Ok(names)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::kernel::KERNELS;
     use super::*;
-    use std::fs;
 
-    fn files(folder: &Path, prefix: &str, found: &mut Vec<String>) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let entry = entry.unwrap();
-            let name = format!("{prefix}{}", entry.file_name().into_string().unwrap());
-            if entry.file_type().unwrap().is_dir() {
-                files(&entry.path(), &format!("{name}/"), found);
-            } else {
-                found.push(name);
+    #[test]
+    fn every_file_for_kernels_is_used() {
+        let is_used = |path: &str| {
+            KERNELS.iter().any(|kernel| {
+                let is_in = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(&format!("{folder}/")));
+                let is_fragment = path.strip_prefix("config/").is_some_and(|name| kernel.configuration.contains(&name));
+                is_fragment || [kernel.overlays, kernel.patches, kernel.modules].into_iter().any(is_in)
+            })
+        };
+        let unused: Vec<&str> = below(LINUX, "linux").map(|(path, _)| path).filter(|path| !is_used(path)).collect();
+        assert!(unused.is_empty(), "no kernel is made of {unused:?} in linux");
+    }
+
+    #[test]
+    fn every_kernel_has_its_files() {
+        for kernel in KERNELS {
+            let text = configuration(kernel).unwrap();
+            let mut names: Vec<&str> = text.lines().filter_map(option).collect();
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert!(count > 50 && names.len() == count, "{}: an option is set twice", kernel.name);
+            for folder in [kernel.overlays, kernel.patches, kernel.modules].concat() {
+                assert!(below(LINUX, &format!("linux/{folder}")).next().is_some(), "linux/{folder} is empty");
             }
         }
     }
 
     #[test]
-    fn every_file_for_the_kernel_is_used() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../linux");
-        for (part, texts) in [("overlay", OVERLAY), ("patches", PATCHES), ("modules", MODULES)] {
-            let mut found = Vec::new();
-            files(&folder.join(part), "", &mut found);
-            found.sort_unstable();
-            assert_eq!(texts.iter().map(|(path, _)| *path).collect::<Vec<_>>(), found, "linux/{part}");
-        }
+    fn a_later_fragment_has_the_last_word() {
+        let merged = merge(&["# head\nCONFIG_A=y\nCONFIG_B=m\n", "CONFIG_A=n\nCONFIG_AB=y\n"]);
+        assert_eq!(merged, "# head\nCONFIG_B=m\nCONFIG_A=n\nCONFIG_AB=y\n");
     }
 }

@@ -6,7 +6,7 @@
 use super::cache::Staging;
 use super::digest::Inputs;
 use super::error::Error;
-use super::kernel::{Build, Kernel};
+use super::kernel::{Build, Kernel, TXLINUX};
 use super::process::{system_path, tool};
 use super::{Artifacts, Kitchen, Recipe};
 use std::fs;
@@ -17,39 +17,50 @@ pub(super) const HEADERS: &str = "headers";
 /// Raised when the code below changes in a way that changes the guest.
 const RECIPE_VERSION: &str = "1";
 
-pub(super) struct KernelHeaders;
+/// The headers of a kernel of ours.
+pub(super) struct KernelHeaders {
+    name: &'static str,
+    description: &'static str,
+    kernel: &'static Kernel,
+}
+
+pub(super) static TXLINUX_HEADERS: KernelHeaders = KernelHeaders {
+    name: "kernel-headers",
+    description: "what modules for our kernel are built against: headers, configuration and the kernel's build programs",
+    kernel: &TXLINUX,
+};
 
 impl Recipe for KernelHeaders {
     fn name(&self) -> &'static str {
-        "kernel-headers"
+        self.name
     }
 
     fn description(&self) -> &'static str {
-        "what modules for our kernel are built against: headers, configuration and the kernel's build programs"
+        self.description
     }
 
     fn steps_count(&self) -> usize {
         Build::STEPS_COUNT + 1
     }
 
-    fn needs(&self) -> Option<&'static dyn Recipe> {
-        Some(&Kernel)
+    fn needs(&self) -> Vec<&'static dyn Recipe> {
+        vec![self.kernel]
     }
 
     fn inputs(&self, kitchen: &Kitchen) -> Result<Inputs, Error> {
         let mut inputs = Inputs::default();
         inputs.add("recipe", RECIPE_VERSION);
-        inputs.add("kernel", Kernel.inputs(kitchen)?.digest());
+        inputs.add(self.kernel.name, self.kernel.inputs(kitchen)?.digest());
         Ok(inputs)
     }
 
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error> {
         let (work, out) = (staging.work(), staging.out());
-        let build = Build::prepare(kitchen, &work)?;
+        let build = Build::prepare(self.kernel, kitchen, &work)?;
 
         kitchen.step("take the headers");
         kitchen.runner.run(build.make().arg("modules_prepare"), "prepare the kernel's source for modules")?;
-        let map = kitchen.guest(&Kernel)?.directory.join("System.map");
+        let map = kitchen.guest(self.kernel)?.directory.join("System.map");
         let map = fs::read_to_string(&map).map_err(Error::file("read", &map))?;
         let symbols = build.objects.join("Module.symvers");
         fs::write(&symbols, exported_symbols(&map)).map_err(Error::file("write", &symbols))?;

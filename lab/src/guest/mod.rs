@@ -24,6 +24,7 @@ mod sources;
 mod stock;
 mod stock_amd64;
 mod symbols;
+mod texts;
 mod tm;
 mod tm_module;
 
@@ -89,9 +90,9 @@ trait Recipe: Sync {
     fn description(&self) -> &'static str;
     /// The number of times [`Recipe::cook`] calls [`Kitchen::step`].
     fn steps_count(&self) -> usize;
-    /// The guest that this one is made of, which is built first.
-    fn needs(&self) -> Option<&'static dyn Recipe> {
-        None
+    /// The guests that this one is made of, which are built first.
+    fn needs(&self) -> Vec<&'static dyn Recipe> {
+        Vec::new()
     }
     /// Everything that decides what the guest will be.
     fn inputs(&self, kitchen: &Kitchen) -> Result<Inputs, Error>;
@@ -99,14 +100,14 @@ trait Recipe: Sync {
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error>;
 }
 
-const RECIPES: [&dyn Recipe; 10] = [
-    &kernel::Kernel,
+static RECIPES: [&dyn Recipe; 10] = [
+    &kernel::TXLINUX,
     &stock::Stock,
-    &module_disk::ModuleDisk,
+    &module_disk::TXLINUX_MODULES,
     &rootfs::ROOTFS,
     &rootfs::BENCHMARKS_ROOTFS,
     &tm::Tm,
-    &kernel_headers::KernelHeaders,
+    &kernel_headers::TXLINUX_HEADERS,
     &stock_amd64::StockAmd64,
     &tm_module::RISCV64,
     &tm_module::AMD64,
@@ -182,10 +183,14 @@ pub fn build(names: &[String], options: &Options, progress: &dyn Progress) -> Re
     Ok(guests)
 }
 
-/// A recipe after those whose guests it is made of.
+/// A recipe after those whose guests it is made of, each once.
 fn with_needs(recipe: &'static dyn Recipe) -> Vec<&'static dyn Recipe> {
-    let mut steps = recipe.needs().map(with_needs).unwrap_or_default();
-    steps.push(recipe);
+    let mut steps: Vec<&'static dyn Recipe> = Vec::new();
+    for needed in recipe.needs().into_iter().flat_map(with_needs).chain([recipe]) {
+        if steps.iter().all(|step| step.name() != needed.name()) {
+            steps.push(needed);
+        }
+    }
     steps
 }
 
@@ -210,8 +215,8 @@ fn build_one(recipe: &dyn Recipe, kitchen: Kitchen) -> Result<Guest, Error> {
 }
 
 fn recipe(name: &str) -> Result<&'static dyn Recipe, Error> {
-    RECIPES.into_iter().find(|recipe| recipe.name() == name).ok_or_else(|| {
-        let known = RECIPES.map(|recipe| recipe.name()).join(", ");
+    RECIPES.iter().copied().find(|recipe| recipe.name() == name).ok_or_else(|| {
+        let known = RECIPES.iter().map(|recipe| recipe.name()).collect::<Vec<_>>().join(", ");
         Error::UnknownGuest { name: name.to_owned(), known }
     })
 }
@@ -234,6 +239,45 @@ fn log_path(cache: &Cache, name: &str) -> Result<PathBuf, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A recipe that only says what it needs.
+    struct Dish(&'static str, &'static [&'static dyn Recipe]);
+
+    impl Recipe for Dish {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+
+        fn description(&self) -> &'static str {
+            ""
+        }
+
+        fn steps_count(&self) -> usize {
+            0
+        }
+
+        fn needs(&self) -> Vec<&'static dyn Recipe> {
+            self.1.to_vec()
+        }
+
+        fn inputs(&self, _: &Kitchen) -> Result<Inputs, Error> {
+            Ok(Inputs::default())
+        }
+
+        fn cook(&self, _: &Kitchen, _: &Staging) -> Result<Artifacts, Error> {
+            Ok(Artifacts::new())
+        }
+    }
+
+    #[test]
+    fn a_guest_comes_once_and_after_all_that_it_needs() {
+        static KERNEL: Dish = Dish("kernel", &[]);
+        static HEADERS: Dish = Dish("headers", &[&KERNEL]);
+        static MODULES: Dish = Dish("modules", &[&KERNEL]);
+        static DISK: Dish = Dish("disk", &[&MODULES, &HEADERS]);
+        let names: Vec<_> = with_needs(&DISK).iter().map(|recipe| recipe.name()).collect();
+        assert_eq!(names, ["kernel", "modules", "headers", "disk"]);
+    }
 
     #[test]
     fn an_unknown_guest_is_refused_before_anything_is_built() {

@@ -8,7 +8,7 @@ use super::digest::Inputs;
 use super::error::Error;
 use super::ext4;
 use super::files::set_permissions;
-use super::kernel::Kernel;
+use super::kernel::{Kernel, TXLINUX};
 use super::process::{tool, version};
 use super::{Artifacts, Kitchen, Recipe};
 
@@ -18,23 +18,34 @@ const LABEL: &str = "concord-modules";
 /// Raised when the code below changes in a way that changes the guest.
 const RECIPE_VERSION: &str = "1";
 
-pub(super) struct ModuleDisk;
+/// The disk of a kernel's modules.
+pub(super) struct ModuleDisk {
+    name: &'static str,
+    description: &'static str,
+    kernel: &'static Kernel,
+}
+
+pub(super) static TXLINUX_MODULES: ModuleDisk = ModuleDisk {
+    name: "modules",
+    description: "ext4 image of our kernel's modules, a second disk that init mounts below /lib/modules",
+    kernel: &TXLINUX,
+};
 
 impl Recipe for ModuleDisk {
     fn name(&self) -> &'static str {
-        "modules"
+        self.name
     }
 
     fn description(&self) -> &'static str {
-        "ext4 image of our kernel's modules, a second disk that init mounts below /lib/modules"
+        self.description
     }
 
     fn steps_count(&self) -> usize {
         1
     }
 
-    fn needs(&self) -> Option<&'static dyn Recipe> {
-        Some(&Kernel)
+    fn needs(&self) -> Vec<&'static dyn Recipe> {
+        vec![self.kernel]
     }
 
     fn inputs(&self, kitchen: &Kitchen) -> Result<Inputs, Error> {
@@ -42,13 +53,13 @@ impl Recipe for ModuleDisk {
         inputs.add("recipe", RECIPE_VERSION);
         inputs.add("mke2fs.conf", ext4::CONFIGURATION);
         inputs.add("mke2fs", version(kitchen.runner, "mke2fs", "-V")?);
-        inputs.add("kernel", Kernel.inputs(kitchen)?.digest());
+        inputs.add(self.kernel.name, self.kernel.inputs(kitchen)?.digest());
         Ok(inputs)
     }
 
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error> {
         kitchen.step("make and check the file system");
-        let kernel = kitchen.guest(&Kernel)?;
+        let kernel = kitchen.guest(self.kernel)?;
         let root = staging.work().join("root");
         // A copy, as the permissions of the kernel guest's own files are the builder's.
         let mut copy = tool("cp");
@@ -63,11 +74,12 @@ impl Recipe for ModuleDisk {
 
 #[cfg(test)]
 mod tests {
+    use super::super::own_files;
     use super::LABEL;
 
     #[test]
     fn init_looks_for_the_label() {
-        assert!(include_str!("../../../workloads/linux/init").contains(&format!("LABEL={LABEL} 2>")));
+        assert!(own_files::text("init").contains(&format!("LABEL={LABEL} 2>")));
         assert!(LABEL.len() <= 16);
     }
 }

@@ -16,9 +16,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// The description of the small root file system, and what the `benchmarks` guest adds to it.
-const BASE: &str = include_str!("../../../workloads/linux/rootfs.toml");
-const BENCHMARKS: &str = include_str!("../../../workloads/linux/benchmarks.toml");
+/// The descriptions of root file systems in `workloads/linux`.
+const DESCRIPTIONS: [&str; 2] = ["rootfs.toml", "benchmarks.toml"];
 
 /// Raised when the code below changes in a way that changes the guest.
 const RECIPE_VERSION: &str = "3";
@@ -30,6 +29,8 @@ const LIBRARIES: &str = "usr/lib/riscv64-linux-gnu";
 #[serde(deny_unknown_fields, default)]
 struct Description {
     packages: Vec<String>,
+    /// The workloads that only a root file system with this description can run.
+    workloads: BTreeSet<String>,
     /// Paths in the image, with everything below them.
     remove: BTreeSet<String>,
     /// What stays although the base removes it.
@@ -62,21 +63,22 @@ struct SourceTree {
 pub(super) struct Rootfs {
     name: &'static str,
     description: &'static str,
-    has_benchmarks: bool,
+    /// The files that describe it: each adds to those before it.
+    descriptions: &'static [&'static str],
 }
 
 /// The small one, which most tests boot.
 pub(super) const ROOTFS: Rootfs = Rootfs {
     name: "rootfs",
     description: "ext4 root of Debian trixie's riscv64 packages (glibc) with stress-ng, bonnie++, iperf3 and our workloads",
-    has_benchmarks: false,
+    descriptions: &["rootfs.toml"],
 };
 
 /// The one with everything.
 pub(super) const BENCHMARKS_ROOTFS: Rootfs = Rootfs {
     name: "benchmarks",
     description: "the rootfs and, for the workloads of the TxLinux paper, gcc, a part of a kernel's source and other sources",
-    has_benchmarks: true,
+    descriptions: &["rootfs.toml", "benchmarks.toml"],
 };
 
 impl Recipe for Rootfs {
@@ -96,12 +98,12 @@ impl Recipe for Rootfs {
         let description = self.description_files()?;
         let mut inputs = Inputs::default();
         inputs.add("recipe", RECIPE_VERSION);
-        for (name, text) in self.description_texts() {
-            inputs.add(name, text);
+        for name in self.descriptions {
+            inputs.add(*name, own_files::text(name));
         }
         inputs.add("mke2fs.conf", ext4::CONFIGURATION);
         inputs.add("mke2fs", version(kitchen.runner, "mke2fs", "-V")?);
-        own_files::inputs(kitchen, self.has_benchmarks, &mut inputs)?;
+        own_files::inputs(kitchen, &self.left_out_workloads()?, &mut inputs)?;
         for package in description.sources.iter().filter_map(|source| source.host_package.as_deref()) {
             inputs.add(package, package_version(kitchen.runner, package)?);
         }
@@ -136,7 +138,7 @@ impl Recipe for Rootfs {
         for path in description.remove.difference(&description.keep) {
             self.remove(&root.join(path), path)?;
         }
-        own_files::install(kitchen, self.has_benchmarks, &root, &work.join("own"))?;
+        own_files::install(kitchen, &self.left_out_workloads()?, &root, &work.join("own"))?;
         for (path, target) in &description.links {
             let link = root.join(path);
             symlink(target, &link).map_err(Error::file("link", &link))?;
@@ -173,17 +175,25 @@ impl SourceTree {
 }
 
 impl Rootfs {
-    fn description_texts(&self) -> Vec<(&'static str, &'static str)> {
-        let base = ("rootfs.toml", BASE);
-        if self.has_benchmarks { vec![base, ("benchmarks.toml", BENCHMARKS)] } else { vec![base] }
+    fn description_file(&self, name: &'static str) -> Result<Description, Error> {
+        toml::from_str(own_files::text(name)).map_err(|error| self.wrong(format!("workloads/linux/{name}: {error}")))
+    }
+
+    /// The workloads that need what another root file system has.
+    fn left_out_workloads(&self) -> Result<BTreeSet<String>, Error> {
+        let mut left_out = BTreeSet::new();
+        for name in DESCRIPTIONS.iter().filter(|name| !self.descriptions.contains(name)) {
+            left_out.extend(self.description_file(name)?.workloads);
+        }
+        Ok(left_out)
     }
 
     fn description_files(&self) -> Result<Description, Error> {
         let mut whole = Description::default();
-        for (name, text) in self.description_texts() {
-            let part: Description =
-                toml::from_str(text).map_err(|error| self.wrong(format!("workloads/linux/{name}: {error}")))?;
+        for name in self.descriptions {
+            let part = self.description_file(name)?;
             whole.packages.extend(part.packages);
+            whole.workloads.extend(part.workloads);
             whole.remove.extend(part.remove);
             whole.keep.extend(part.keep);
             whole.keep_libraries.extend(part.keep_libraries);
@@ -268,7 +278,9 @@ mod tests {
             assert!(description.links.iter().all(|(path, _)| is_inside(path)));
             assert!(description.folders.iter().all(is_inside));
             assert!(description.keep.is_subset(&description.remove), "{:?} is not removed anyway", description.keep);
-            assert_eq!(description.sources.is_empty(), !rootfs.has_benchmarks);
+            let others = rootfs.left_out_workloads().unwrap();
+            assert!(description.workloads.is_disjoint(&others));
+            assert!(description.workloads.union(&others).all(|name| own_files::has_workload(name)));
             assert!(description.sources.iter().all(|source| is_inside(&source.to) && !source.members.is_empty()));
         }
     }

@@ -5,14 +5,20 @@ use super::digest::Inputs;
 use super::error::Error;
 use super::files::put;
 use super::process::{tool, version};
+use super::texts::{TM, Text};
 use super::{Artifacts, Kitchen, Recipe};
 use std::fs;
 
-/// The sources: path below the repository, content (build.rs).
-const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/tm_sources.rs"));
-
 /// Raised when the commands below change in a way that changes the programs.
-const RECIPE_VERSION: &str = "1";
+const RECIPE_VERSION: &str = "2";
+
+/// The folder that debug information names instead of the work folder, whose name is another one each time.
+const DEBUG_FOLDER: &str = "/usr/src/concord";
+
+/// The sources: all but the port for Linux.
+fn sources() -> impl Iterator<Item = Text> {
+    TM.iter().copied().filter(|(path, _)| !path.starts_with("tm/port/linux/"))
+}
 
 /// A program: its role, its place in make's output, and whether it is one of those whose library counts.
 struct Program {
@@ -56,8 +62,8 @@ impl Recipe for Tm {
     fn inputs(&self, kitchen: &Kitchen) -> Result<Inputs, Error> {
         let mut inputs = Inputs::default();
         inputs.add("recipe", RECIPE_VERSION);
-        for (path, content) in SOURCES {
-            inputs.add(*path, content);
+        for (path, content) in sources() {
+            inputs.add(path, content);
         }
         for program in ["gcc", "ld"] {
             let program = format!("riscv64-linux-gnu-{program}");
@@ -70,7 +76,7 @@ impl Recipe for Tm {
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error> {
         kitchen.step("compile");
         let (work, out) = (staging.work(), staging.out());
-        for (path, content) in SOURCES {
+        for (path, content) in sources() {
             put(&work.join(path), content, false)?;
         }
         let mut artifacts = Artifacts::new();
@@ -85,6 +91,7 @@ impl Recipe for Tm {
                 .arg(format!("--jobs={}", kitchen.jobs));
             compile.args(["HOST=bare", if counts { "OPTIONS=-DTM_STATISTICS=1" } else { "OPTIONS=" }]);
             compile.arg(format!("BUILD={}", objects.display()));
+            compile.arg(format!("CC=riscv64-linux-gnu-gcc -fdebug-prefix-map={}={DEBUG_FOLDER}", work.display()));
             compile.args(programs().map(|program| objects.join(program.target)));
             kitchen.runner.run(&mut compile, "compile the check programs")?;
             for program in programs() {
@@ -119,15 +126,15 @@ mod tests {
         for wanted in
             ["tm/Makefile", "tm/port/bare/trap.S", "tm/port/bare/runtime/link.ld", "tm/arch/riscv64/xmetatm.h"]
         {
-            assert!(SOURCES.iter().any(|(path, content)| *path == wanted && !content.is_empty()), "{wanted}");
+            assert!(sources().any(|(path, content)| path == wanted && !content.is_empty()), "{wanted}");
         }
-        assert!(!SOURCES.iter().any(|(path, _)| path.contains("/build/")));
+        assert!(!sources().any(|(path, _)| path.contains("/build/")));
     }
 
     /// What tm installs has the version of the whole: tm cannot read it from outside of its folder.
     #[test]
     fn tm_has_the_version_of_this_workspace() {
-        let (_, makefile) = SOURCES.iter().find(|(path, _)| *path == "tm/install.mk").unwrap();
+        let (_, makefile) = sources().find(|(path, _)| *path == "tm/install.mk").unwrap();
         assert!(makefile.contains(&format!("\nVERSION = {}\n", env!("CARGO_PKG_VERSION"))));
     }
 }

@@ -7,15 +7,19 @@ use super::digest::Inputs;
 use super::error::Error;
 use super::files::put;
 use super::kernel::CROSS_COMPILE;
-use super::kernel_headers::{HEADERS, KernelHeaders};
+use super::kernel_headers::{HEADERS, TXLINUX_HEADERS};
 use super::process::{tool, version};
 use super::stock_amd64::StockAmd64;
+use super::texts::{TM, Text};
 use super::{Artifacts, Kitchen, Recipe};
 use std::fs;
 use std::path::Path;
 
-/// The sources: path below the repository, content (build.rs).
-const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/tm_module_sources.rs"));
+/// The sources: all but the other ports and the checks.
+fn sources() -> impl Iterator<Item = Text> {
+    const LEFT_OUT: [&str; 4] = ["tm/check/", "tm/port/bare/", "tm/port/user/", "workloads/bare/"];
+    TM.iter().copied().filter(|(path, _)| !LEFT_OUT.iter().any(|folder| path.starts_with(folder)))
+}
 
 /// Algorithms of transactions, with the roles of their modules.
 const ALGORITHMS: [(&str, &str); 2] = [("2pl", "module-2pl"), ("tl2", "module-tl2")];
@@ -37,7 +41,7 @@ pub(super) struct TmModule {
 pub(super) static RISCV64: TmModule = TmModule {
     name: "tm-module",
     description: "locks and transactions as modules for our kernel, and an initial RAM disk that tests them",
-    headers: &KernelHeaders,
+    headers: &TXLINUX_HEADERS,
     architecture: "riscv",
     cross_compile: CROSS_COMPILE,
 };
@@ -63,15 +67,15 @@ impl Recipe for TmModule {
         2
     }
 
-    fn needs(&self) -> Option<&'static dyn Recipe> {
-        Some(self.headers)
+    fn needs(&self) -> Vec<&'static dyn Recipe> {
+        vec![self.headers]
     }
 
     fn inputs(&self, kitchen: &Kitchen) -> Result<Inputs, Error> {
         let mut inputs = Inputs::default();
         inputs.add("recipe", RECIPE_VERSION);
-        for (path, content) in SOURCES {
-            inputs.add(*path, content);
+        for (path, content) in sources() {
+            inputs.add(path, content);
         }
         for program in ["gcc", "ld"] {
             inputs.add(program, version(kitchen.runner, &self.program(program), "--version")?);
@@ -82,7 +86,7 @@ impl Recipe for TmModule {
 
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error> {
         let (work, out) = (staging.work(), staging.out());
-        for (path, content) in SOURCES {
+        for (path, content) in sources() {
             put(&work.join(path), content, false)?;
         }
         let mut artifacts = vec![("initrd", String::from("initrd.cpio.gz"))];
@@ -147,7 +151,7 @@ mod tests {
     #[test]
     fn sources_are_there() {
         for wanted in ["tm/stm/tl2.c", "tm/port/linux/Kbuild", "tm/port/linux/Makefile", "tm/arch/riscv64/xmetatm.h"] {
-            assert!(SOURCES.iter().any(|(path, content)| *path == wanted && !content.is_empty()), "{wanted}");
+            assert!(sources().any(|(path, content)| path == wanted && !content.is_empty()), "{wanted}");
         }
     }
 }
