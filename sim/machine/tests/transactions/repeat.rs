@@ -237,15 +237,16 @@ fn single_steps_leave_the_run_as_it_was() {
     const STEPS: usize = 400;
     for (seed, gear) in [(20, Gear::Functional), (21, Gear::Timed), (22, Gear::Timed)] {
         let whole = digest(random_guest(seed).machine(gear), &Options::default());
-        let port = free_port();
+        let number = free_port();
+        let port = debugger::Port::open(number).expect("nobody else has the port");
         let stepped = std::thread::scope(|scope| {
             let run = scope.spawn(move || {
                 let mut machine = random_guest(seed).machine(gear);
-                let outcome = debugger::serve(&mut machine, port, &Options::default(), &mut Unattended::default());
+                let outcome = debugger::serve(&mut machine, &port, &Options::default(), &mut Unattended::default());
                 assert_eq!(outcome.expect("the run ends").end.exit, Exit::PoweredOff);
                 machine.digest().expect("the machine has a digest")
             });
-            let mut client = Client::connect(port);
+            let mut client = Client::connect(number);
             // The first instruction of the trap handler, which the guest's first section has jumped over.
             let begin = CODE + 0x1d0;
             assert_eq!(client.ask(&format!("Z0,{begin:x},4")), "OK");
