@@ -1,12 +1,12 @@
 /*
- * A bank: every hart moves money between 128 accounts, `iterations` times, and each transfer is a transaction. Every 32nd time it
- * audits instead: it adds up all accounts in one transaction, and must find what the bank began with, however many transfers are
- * under way.
+ * A bank: every hart moves money between 128 accounts, `iterations` times, and each transfer is a transaction. Every
+ * 32nd time the hart audits instead: it adds up all accounts in one transaction and must find the opening total,
+ * however many transfers are under way.
  *
- * What to look at: the sum, on the console, which is right although nobody ever takes a lock. Then, in the result, how many
- * transactions restarted, for what cause, and how that grows with --harts; and in its conflicts, who wins when a transfer meets an
- * audit, which reads everything: with --contention-manager another one. With --granularity line, transfers conflict that have no account in
- * common, as eight accounts lie on a line.
+ * What to look at: the sum on the console, which is right although no hart ever takes a lock. In the result: how many
+ * transactions restarted, for which causes, and how their number grows with --harts. In its conflicts: whether a
+ * transfer or an audit, which reads all accounts, wins, and how --contention-manager changes that. With --granularity
+ * line, transfers without a common account conflict as well, because eight accounts lie on a line.
  */
 #include "bare.h"
 #include "random.h"
@@ -18,7 +18,7 @@
 
 static u64 accounts[ACCOUNTS] __attribute__((aligned(LINE_SIZE_BYTES))) = {[0 ... ACCOUNTS - 1] = OPENING_BALANCE};
 
-/* What each hart did, on lines of its own, which nobody else touches. Written outside transactions only. */
+/* Counts of each hart, on lines that no other hart touches. Written outside transactions only. */
 static struct {
     u64 transfers;
     u64 audits;
@@ -26,12 +26,12 @@ static struct {
     u64 restarts;
 } __attribute__((aligned(LINE_SIZE_BYTES))) notes[HARTS_MAX];
 
-/* Moves the amount, where the account holds that much; says whether it did. */
+/* Moves the amount if the account holds that much. Returns whether it did. */
 static NAMED int transfer(u64 from, u64 to, u64 amount)
 {
     /*
-     * What xbegin returns is dropped: whatever was the reason of a restart, the answer is to try again. That is right for a
-     * transaction that is small and does nothing but read and write memory. cx.h is for the others.
+     * The status of xbegin is ignored: after a restart for any cause the transaction tries again. That is right for a
+     * transaction that is small and only reads and writes memory. Other sections need cx.h.
      */
     xbegin();
     int covered = accounts[from] >= amount;

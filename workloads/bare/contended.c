@@ -1,9 +1,10 @@
 /*
- * Harts that are in each other's way: each adds 1 to two of four shared counters in a transaction, `iterations` times, with some work
- * between a load and its store, so that the transactions of several harts meet.
+ * Harts that conflict: each adds 1 to two of four shared counters in a transaction, `iterations` times, with some work
+ * between a load and its store, so that the transactions of several harts overlap.
  *
- * What to look at: the sum is right; the restarts and the cycles that harts backed off, on the console, and who won over whom, in the
- * result; and how all of it changes with --harts and with the contention manager.
+ * What to look at: on the console, the sum, which is right, the restarts, and the cycles that harts backed off; in the
+ * result, the winner and the loser of each conflict; and how all of this changes with --harts and with the contention
+ * manager.
  */
 #include "bare.h"
 #include "random.h"
@@ -12,7 +13,7 @@
 #define COUNTERS 4
 #define WORK_ROUNDS 10
 
-/* A line each, so that only transactions conflict that have a counter in common. */
+/* Each counter has its own line, so that only transactions with a common counter conflict. */
 static struct {
     u64 value;
 } __attribute__((aligned(LINE_SIZE_BYTES))) counters[COUNTERS];

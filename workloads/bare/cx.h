@@ -1,27 +1,27 @@
 /*
- * Cooperative transactional spinlocks ("TxLinux", SOSP 2007, section 4 and figure 2): one section, entered as a transaction by as many
- * harts as like to, or with the lock held by one hart alone.
+ * Cooperative transactional spinlocks ("TxLinux", SOSP 2007, section 4 and figure 2). Any number of harts enter a
+ * section as transactions, or one hart alone enters it with the lock.
  *
- *     cx_optimistic(&lock);    tries a transaction, and takes the lock where the transaction cannot go on
- *     cx_exclusive(&lock);     takes the lock, for a section that is known to print or the like
- *     cx_end(&lock);           leaves the section, however it was entered
+ *     cx_optimistic(&lock);    tries a transaction, and takes the lock if the transaction cannot go on
+ *     cx_exclusive(&lock);     takes the lock, for a section that will do I/O
+ *     cx_end(&lock);           ends the section, whichever way it began
  *
- * Why this is safe: a transaction has the free lock in its read set. Whoever takes the lock writes it, and the transaction loses,
- * goes back to its xbegin, and waits there until the lock is free.
+ * Why this is safe: a transaction has the free lock in its read set. A hart that takes the lock writes it, so the
+ * transaction loses, goes back to its xbegin, and waits there until the lock is free.
  *
- * Sections nest. The original also keeps interrupts off in a section; these programs have none on to begin with.
+ * Sections nest. The original also disables interrupts in a section; these programs never enable them.
  */
 #pragma once
 
 #include "bare.h"
 #include "../include/xmetatm.h"
 
-/* A lock is a byte, as Linux's own spinlocks were. It has to begin as CX_FREE. */
+/* A lock is a byte, as in early spinlocks of Linux. Its initial value must be CX_FREE. */
 typedef u8 cx_lock;
 #define CX_TAKEN 0
 #define CX_FREE 1
 
-/* Inside a section: whether it was entered with the lock, and is no transaction. */
+/* Inside a section: returns whether the section holds the lock, that is, runs in no transaction. */
 static inline int cx_is_exclusive(void)
 {
     return xgettxid() == 0;
@@ -29,20 +29,23 @@ static inline int cx_is_exclusive(void)
 
 static inline void cx_exclusive(cx_lock *lock)
 {
-    /* The machine's own answer to a transaction that prints, given early: back to the outermost xbegin, which takes its lock. */
+    /*
+     * The machine would do the same to a transaction that prints: back to the outermost xbegin, which then takes its
+     * lock.
+     */
     if (xgettxid() != 0)
         xrestart(XMETATM_CAUSE_NEED_EXCLUSIVE);
     do {
         while (__atomic_load_n(lock, __ATOMIC_RELAXED) != CX_FREE)
             ;
         /*
-         * An ordinary store would win over every transaction in the section. xcas asks the contention manager first, and is refused
-         * (XCAS_REFUSED) where it is a transaction's turn.
+         * An ordinary store would win over every transaction in the section. xcas asks the contention manager first,
+         * which refuses (XCAS_REFUSED) if it prefers a transaction.
          */
     } while (xcas_b(lock, CX_FREE, CX_TAKEN) != XCAS_SWAPPED);
 }
 
-/* Whether trying the transaction again, as it is, may help. */
+/* Returns whether the unchanged transaction may succeed at another try. */
 static inline int cx_may_retry(u64 status)
 {
     switch (xmetatm_cause(status)) {
@@ -52,22 +55,28 @@ static inline int cx_may_retry(u64 status)
     case XMETATM_CAUSE_EXPLICIT:
         return 1;
     default:
-        /* It printed; or it was too large or too long for a machine in best-effort mode, which it will be again. */
+        /* It did I/O, or it was too large or too long for best-effort mode. Another try would end in the same way. */
         return 0;
     }
 }
 
 static inline void cx_optimistic(cx_lock *lock)
 {
-    /* A transaction that restarts comes back to here, and this time status says why. */
+    /* A transaction that restarts returns here again, with the cause in status. */
     u64 status = xbegin();
     if (!cx_may_retry(status)) {
-        /* Only the outermost xbegin returns such a status, so this leaves the transaction, which has done nothing yet. */
+        /*
+         * Only the outermost xbegin returns such a status, so this xend ends the transaction, which has done nothing
+         * yet.
+         */
         xend();
         cx_exclusive(lock);
         return;
     }
-    /* A load would have the taken lock in the read set, and letting it go would restart us. xtest adds it only when it is free. */
+    /*
+     * A load would add the taken lock to the read set, so that its release restarts us. xtest adds it only when it is
+     * free.
+     */
     while (!xtest_b(lock, CX_FREE))
         ;
 }

@@ -1,13 +1,16 @@
 /*
- * A transaction that is interrupted. Each of the `iterations` sections of a hart waits inside a transaction until the timer has
- * interrupted it. The handler uses a transaction itself and returns; the section then goes on and commits, as if nothing had been.
+ * A transaction that is interrupted. Each of the `iterations` sections of a hart waits inside a transaction until the
+ * timer has interrupted it. The handler runs a transaction itself and returns; then the section goes on and commits as
+ * if there had been no interrupt.
  *
- * What to look at: as many transactions were suspended as interrupts were taken, and all survived: half of the sections commit at the
- * first try. The other half asks for a restart after the interrupt, to show the live-stack rule: it goes back into a function that
- * has long returned, whose frame on the stack must still be there. It is, because the handler runs on a stack of its own
- * (interrupted_entry.S); a handler that pushed its registers where the interrupted code's stack ends would have written over it.
+ * What to look at: every interrupt suspended a transaction, and all transactions survived. Half of the sections commit
+ * at the first try. The other half asks for a restart after the interrupt, which shows the live-stack rule: the restart
+ * goes back into a function that has returned, whose stack frame must be unchanged. It is, because the handler runs on
+ * a separate stack (interrupted_entry.S). A handler that saved its registers below the interrupted stack pointer would
+ * overwrite the frame.
  *
- * In best-effort mode no transaction survives an interrupt: each restarts with cause INTERRUPT, and the program says so.
+ * In best-effort mode no transaction survives an interrupt: each restarts with cause INTERRUPT, and the program says
+ * so.
  */
 #include "bare.h"
 #include "../include/xmetatm.h"
@@ -30,25 +33,25 @@
 /* `stvec`: saves registers on the stack below the `struct hart` that sscratch points to, and calls `timer`. */
 extern void interrupted_entry(void);
 
-/* What a hart's handler works with. It lies above the handler's stack. */
+/* The data of a hart's handler. It lies above the handler's stack. */
 struct hart {
     /* Interrupts that the handler took. The section waits for this word. */
     u64 interrupts;
-    /* Of them, those that found a transaction and suspended it. */
+    /* Interrupts that suspended a transaction. */
     u64 suspended;
 } __attribute__((aligned(LINE_SIZE_BYTES)));
 
 static struct {
     u8 handler_stack[HANDLER_STACK_SIZE];
     struct hart hart;
-    /* What the sections write: each adds 2 to each. */
+    /* Each section adds 2 to each word. */
     u64 words[WORDS];
     u64 committed_at_once;
     u64 went_back;
     u64 lost_to_interrupt;
 } __attribute__((aligned(LINE_SIZE_BYTES))) harts[HARTS_MAX];
 
-/* Interrupts of all harts, which all handlers count in transactions. */
+/* Interrupts of all harts. Handlers count them in transactions. */
 static u64 interrupts __attribute__((aligned(LINE_SIZE_BYTES)));
 
 static void timer_set(u64 time)
@@ -63,7 +66,7 @@ static u64 time_now(void)
     return time;
 }
 
-/* The handler. The interrupted transaction is suspended, so nothing that is done here is part of it. */
+/* The handler. The interrupted transaction is suspended, so the handler's accesses are no part of it. */
 void timer(struct hart *hart, u64 cause, u64 program_counter, u64 value)
 {
     if (cause != CAUSE_SUPERVISOR_TIMER)
@@ -73,16 +76,16 @@ void timer(struct hart *hart, u64 cause, u64 program_counter, u64 value)
     xbegin();
     interrupts++;
     /*
-     * The section polls this word. With a load, it would have it in its read set, and this store would make it lose. xtest adds the
-     * word only when it has the value that is waited for.
+     * The section polls this word. A load would add the word to the section's read set, and this store would make the
+     * section lose. xtest adds the word only when it has the awaited value.
      */
     hart->interrupts++;
     xend();
 }
 
 /*
- * Begins the section's transaction and returns in it. What is checked is a part of this function's frame. Not inlined: the frame has to
- * be gone when the interrupt comes.
+ * Begins the section's transaction and returns inside it. Checks a part of its own stack frame after each restart. Not
+ * inlined, so that the frame is gone when the interrupt comes.
  */
 static __attribute__((noinline)) u64 section_begin(void)
 {

@@ -1,9 +1,9 @@
 /*
- * The trap vector of interrupted.c: what an entry has to do for the transaction that it suspends. The trap itself has suspended it.
+ * The trap vector of interrupted.c: the duties of an entry towards the transaction that the trap has suspended.
  *
- * The stack is another one from the first store on, which is one of the two ways to obey the live-stack rule. (The other is to stay on
- * the interrupted stack, below the lower of sp and CSR_XSTACK.) sscratch points to the hart's `struct hart`, below which that stack
- * ends, and holds the interrupted sp meanwhile.
+ * The entry switches to another stack before its first store. That is one of the two ways to obey the live-stack rule.
+ * (The other is to stay on the interrupted stack, below the lower of sp and CSR_XSTACK.) sscratch points to the hart's
+ * `struct hart`, directly above that stack, and holds the interrupted sp while the handler runs.
  */
 #include "../include/xmetatm.h"
 
@@ -31,7 +31,7 @@ interrupted_entry:
         sd      a5, 104(sp)
         sd      a6, 112(sp)
         sd      a7, 120(sp)
-        /* Another trap, in the handler, would overwrite these three; and so would a return from it. */
+        /* Another trap inside the handler would overwrite these three registers, and so would the return from it. */
         csrr    t0, CSR_XTRAP
         csrr    t1, sepc
         csrr    t2, sstatus
@@ -69,5 +69,5 @@ interrupted_entry:
         ld      a7, 120(sp)
         addi    sp, sp, FRAME_SIZE
         csrrw   sp, sscratch, sp
-        /* Resumes the transaction. Had it lost meanwhile, this would go to its xbegin instead of to sepc. */
+        /* Resumes the transaction. If it has lost, this goes to its xbegin instead of to sepc. */
         sret

@@ -1,11 +1,12 @@
 /*
- * A sorted linked list that all harts search and change at once: `iterations` times each, a hart looks a random key up, inserts it, or
- * removes it. Each operation is one section, a transaction where it can be one.
+ * A sorted linked list that all harts search and change at once. Each hart looks up, inserts or removes a random key,
+ * `iterations` times. Each operation is one section, which is a transaction where possible.
  *
- * What to look at: no code below speaks of other harts. There is no lock for each node, no order of locks, no mark on a removed node;
- * between cx_optimistic and cx_end the list is this hart's alone. In the result: the sets are long, since a search reads every node
- * up to the key, and who changes the list near its head is in conflict with all who have passed there. Nobody takes the lock as long
- * as all nodes fit into the first-level cache, or the machine is not in best-effort mode.
+ * What to look at: the code below does not consider other harts. It has no lock for each node, no order of locks, no
+ * mark on a removed node; between cx_optimistic and cx_end the hart has the list to itself. In the result: the sets are
+ * large, because a search reads every node up to the key, and a change near the head conflicts with every search that
+ * has passed there. No hart takes the lock as long as all nodes fit into the first-level cache, or the machine is not
+ * in best-effort mode.
  */
 #include "bare.h"
 #include "cx.h"
@@ -23,7 +24,7 @@ static struct node nodes[KEYS] __attribute__((aligned(LINE_SIZE_BYTES)));
 static struct node *head __attribute__((aligned(LINE_SIZE_BYTES)));
 static cx_lock lock __attribute__((aligned(LINE_SIZE_BYTES))) = CX_FREE;
 
-/* What each hart did. Written outside sections only. */
+/* Counts of each hart. Written outside sections only. */
 static struct {
     u64 inserted[KEYS];
     u64 removed[KEYS];
@@ -33,8 +34,9 @@ static struct {
 } __attribute__((aligned(LINE_SIZE_BYTES))) notes[HARTS_MAX];
 
 /*
- * The link to the first node whose key is not below `key`. A list that is out of order on the way is noted: no transaction ever sees
- * one half changed, not even a transaction that is going to restart, because the first access that conflicts ends it.
+ * Returns the link to the first node whose key is not below `key`, and notes nodes out of order on the way. No
+ * transaction ever sees a half-finished change, not even one that is going to restart, because the first conflicting
+ * access ends it.
  */
 static struct node **search(u64 key, int *disorder)
 {
@@ -106,7 +108,7 @@ void run(u64 index, u64 harts, u64 iterations)
     notes[index].restarts = xmetatm_csr_read(CSR_XRESTARTS);
 }
 
-/* Whether the list is in order and holds exactly the keys that were inserted once more than removed. */
+/* Returns whether the list is in order and holds exactly the keys that were inserted once more than removed. */
 static int is_right(u64 harts)
 {
     const struct node *node = head;

@@ -1,11 +1,11 @@
 /*
- * All harts increment one counter under one test-and-set lock, `iterations` times in sum whatever the number of harts (rounded
- * down to a multiple of it), because every hart spins as long as any one works. LOCK_WITH_RESERVATION takes the lock by LR and
- * SC; otherwise an AMOSWAP does. LOCK_WITH_HINTS tells the machine about each critical section and each wait for the lock, as
- * TxLinux does. Lock and counter have a line each.
+ * All harts increment one counter under one test-and-set lock, `iterations` times in sum whatever the number of harts
+ * (rounded down to a multiple of it), because every hart spins as long as any hart works. LOCK_WITH_RESERVATION takes
+ * the lock by LR and SC; otherwise an AMOSWAP does. LOCK_WITH_HINTS tells the machine about each critical section and
+ * each wait for the lock, as TxLinux does. Lock and counter have a line each.
  *
- * What to look at in the result of LOCK_WITH_HINTS: the section's spin cycles and its attempts at the lock, against the number
- * of harts.
+ * What to look at in the result of LOCK_WITH_HINTS: the section's spin cycles and its attempts at the lock, against the
+ * number of harts.
  */
 #include "bare.h"
 #include "../include/concord.h"

@@ -1,4 +1,4 @@
-/* The loops that speed is measured with, instruction by instruction, so that every program that has one has the same. */
+/* Loops for measurements of speed, written in assembler, so that they are the same in every program. */
 #pragma once
 
 #include "bare.h"
@@ -34,7 +34,7 @@ static inline __attribute__((always_inline)) u64 compute(u64 a, u64 rounds)
     return a ^ b ^ c;
 }
 
-/* Adds one to each word from `word` to before `end`, of which there is at least one: five instructions a word. */
+/* Adds one to each word from `word` up to, not including, `end`; at least one word. Five instructions a word. */
 static inline __attribute__((always_inline)) void walk(u64 *word, const u64 *end)
 {
     u64 value;

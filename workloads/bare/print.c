@@ -1,15 +1,16 @@
 /*
- * A transaction that prints. Every hart enters a section `iterations` times and counts in it; in every fourth it also prints a line.
- * What is printed cannot be taken back, so the machine cancels the access to the console before the console sees it, and restarts the
- * transaction with cause NEED_EXCLUSIVE; cx_optimistic then takes the lock, and the section runs once more, as no transaction.
+ * A transaction that prints. Every hart enters a section `iterations` times and counts in it; in every fourth section
+ * it also prints a line. Printing cannot be undone, so the machine cancels the access before it reaches the console,
+ * and restarts the transaction with cause NEED_EXCLUSIVE. cx_optimistic then takes the lock, and the section runs again
+ * without a transaction.
  *
- * What to look at: the lines on the console are whole and in order, and none is there twice, though several harts wanted to print at
- * once and each began to print a line in a transaction that was cancelled. In the result: the restarts with cause NEED_EXCLUSIVE, one
- * for each line; those with cause NONTRANSACTIONAL, of transactions that were in the section when a hart took the lock; and how often
- * a hart that wanted the lock was refused, because it was a transaction's turn. The other sections commit as transactions, and lose
- * to each other, as all count in one word.
+ * What to look at: the lines on the console are complete and in order, and none appears twice, although several harts
+ * wanted to print at once and each began to print in a transaction that was cancelled. In the result: one restart with
+ * cause NEED_EXCLUSIVE for each line; restarts with cause NONTRANSACTIONAL of transactions that were in the section
+ * when a hart took the lock; and the number of times that the contention manager refused the lock in favour of a
+ * transaction. The other sections commit as transactions; they conflict with each other, because all count in one word.
  *
- * Where it is known beforehand that a section prints, cx_exclusive saves the attempt.
+ * A program that knows beforehand that a section prints saves the attempt with cx_exclusive.
  */
 #include "bare.h"
 #include "cx.h"
@@ -25,7 +26,7 @@ static struct {
     u64 restarts;
 } __attribute__((aligned(LINE_SIZE_BYTES))) notes[HARTS_MAX];
 
-/* One line, from a section. Nothing here knows whether it is in a transaction. */
+/* Prints one line from inside a section. The code is the same in a transaction and with the lock. */
 static NAMED void print_line(u64 index)
 {
     lines++;

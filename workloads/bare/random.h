@@ -1,9 +1,9 @@
-/* Random numbers that are the same in every run: Marsaglia's xorshift. */
+/* Pseudo-random numbers, the same in every run: Marsaglia's xorshift. */
 #pragma once
 
 #include "bare.h"
 
-/* A state for each hart, never 0. */
+/* The initial state for a hart, never 0. */
 static inline u64 random_seed(u64 index)
 {
     return (index + 1) * 0x9e3779b97f4a7c15;

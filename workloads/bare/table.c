@@ -1,20 +1,21 @@
 /*
- * The states of a lock of cx.h, and what comes of each call in each of them ("TxLinux", SOSP 2007, tables 2 and 3). Hart 0 calls; harts
- * 1 and 2 have brought the lock into the state in which the call finds it. Free: nobody is in a section. Transactional: one of them is,
- * or both are, in a transaction. Exclusive: one holds the lock. The caller has no transaction, or is in the section of another lock,
- * as a transaction.
+ * Every call of cx.h in every state of its lock ("TxLinux", SOSP 2007, tables 2 and 3). Hart 0 makes the call; before
+ * it, harts 1 and 2 bring the lock into the state. Free: no hart is in a section. Transactional: one or both of them
+ * are in a section as transactions. Exclusive: one holds the lock. The caller is in no transaction, or in the section
+ * of another lock as a transaction.
  *
- * What to look at: one line for each, on the console. Whether the section that was called for is a transaction or has the lock; whether
- * the caller was let in at once or had to wait until the others had left; how often it restarted, and the cause of the last time; and
- * the same of the two others. Nobody else is made to restart by a transaction. Where a hart wants the lock of a transactional section, it
- * is the contention manager's choice who wins: size-matters and timestamp let it wait, requester-wins does not, and os-prio asks for
- * the priority, which is the caller's `priority=N`.
+ * What to look at: one line for each case on the console. It says whether the caller's section is a transaction or
+ * holds the lock; whether the caller entered at once or had to wait until the others had left; how often it restarted,
+ * and the cause of the last restart; and the restarts of the two others. A transaction makes no other hart restart.
+ * When the caller wants the lock of a transactional section, the contention manager chooses the winner: under
+ * size-matters and timestamp the caller waits, under requester-wins it does not, and os-prio compares the priorities;
+ * the caller's is `priority=N`.
  */
 #include "bare.h"
 #include "cx.h"
 
 #define HARTS 3
-/* Polls after which an occupant leaves its section by itself: longer than a call takes that need not wait. */
+/* Number of polls after which an occupant leaves its section by itself. A call that need not wait takes less time. */
 #define PATIENCE 5000
 
 enum call { OPTIMISTIC, OPTIMISTIC_IRREVOCABLE, EXCLUSIVE_CALL, CALLS };
@@ -41,8 +42,8 @@ static u64 sections_expected;
 static u64 mistakes;
 
 /*
- * A load and a store that are in no set and stay, whether or not a transaction is active. In one piece of assembler, because the compiler
- * may put nothing on the stack in between.
+ * A load and a store that join no set and that no restart undoes, whether or not a transaction is active. Each is one
+ * piece of assembler, because the compiler must not store anything on the stack in between.
  */
 static inline u64 load_outside(const u64 *word)
 {
@@ -66,13 +67,13 @@ static void barrier(u64 *passed)
         ;
 }
 
-/* Cannot be taken back, so a transaction restarts; has no effect otherwise. */
+/* An irrevocable action without effect: it makes a transaction restart. */
 static void act(void)
 {
     xmetatm_csr_write(CSR_XPRIORITY, xmetatm_csr_read(CSR_XPRIORITY));
 }
 
-/* The cause of the last restart of the active transaction; of a section with the lock, that of the transaction before it. */
+/* The cause of the last restart of the active transaction. In a section with the lock, of the transaction before it. */
 static u64 last_cause(void)
 {
     return xmetatm_cause(xmetatm_last_status(xmetatm_csr_read(CSR_XSTATUS)));
@@ -165,7 +166,7 @@ void run(u64 index, u64 harts, u64 iterations)
             call(what, is_nested, state, occupants);
         else if (index <= occupants)
             occupy(index, state);
-        /* Whoever was here has left. */
+        /* All harts have left their sections. */
         barrier(&passed);
         if (index == 0)
             mistakes += lock != CX_FREE;

@@ -1,10 +1,11 @@
 /*
- * What transactions cost the simulator: every tenth instruction is in one, and no two harts share anything. An iteration is about
- * 510 instructions: arithmetic, a walk over a part of the hart's own 8 KiB, and a transaction of 51 instructions, as many as the average one
- * of TxLinux has ("TxLinux", SOSP 2007, section 3.2), which reads and writes four lines of the hart's own.
+ * Measures the cost of transactions in the simulator: every tenth instruction is in a transaction, and harts share
+ * nothing. An iteration is about 510 instructions: arithmetic, a walk over a part of the hart's own 8 KiB, and a
+ * transaction of 51 instructions that reads and writes four lines of the hart's own. 51 is the average of TxLinux
+ * ("TxLinux", SOSP 2007, section 3.2).
  *
- * With `transactions=0` in the bootargs the same loop runs without its xbegin and xend. Both must end with the same numbers, and the ratio
- * of their speeds is the cost (bench/run).
+ * With `transactions=0` in the bootargs the same loop runs without xbegin and xend. Both must end with the same
+ * numbers, and the ratio of their speeds is the cost (bench/run).
  */
 #include "loops.h"
 #include "../include/xmetatm.h"
@@ -15,7 +16,7 @@
 #define RECORDS 8
 #define RECORD_LINES 4
 #define RECORD_WORDS (RECORD_LINES * LINE_SIZE_BYTES / 8)
-/* What an iteration adds to the words of a record. */
+/* The sum of what an iteration adds to the words of a record. */
 #define RECORD_ADDITION (2 * RECORD_LINES)
 
 static struct {
@@ -26,8 +27,9 @@ static struct {
 } __attribute__((aligned(LINE_SIZE_BYTES))) own[HARTS_MAX];
 
 /*
- * 49 instructions, which xbegin and xend make 51, and two in five of them access memory, as in the walk: on each of the record's lines one
- * word is read, and another counted up twice, so that three of the five accesses are the first of their kind to their word.
+ * 49 instructions, and 51 with xbegin and xend. Two in five access memory, as in the walk. On each line of the record
+ * the section reads one word and increments another twice, so that three of the five accesses are the first of their
+ * kind to their word.
  */
 static inline __attribute__((always_inline)) u64 section(u64 *record, int transactional)
 {
@@ -111,6 +113,6 @@ u32 verify(u64 harts, u64 iterations)
     print_hex(own[0].result);
     print_counted(" restarts ", restarts);
     print("\n");
-    /* Nobody touches what another hart does. */
+    /* Harts share nothing, so no transaction may have restarted. */
     return !right || restarts != 0;
 }

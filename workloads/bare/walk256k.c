@@ -1,6 +1,6 @@
 /*
- * Misses in L1: an iteration touches each 64-byte line of a hart's own 256 KB once, loads from the even lines and stores to the odd
- * ones, five instructions for two lines.
+ * Misses in L1: an iteration touches each 64-byte line of a hart's own 256 KB once, loads from the even lines and
+ * stores to the odd ones, five instructions for two lines.
  */
 #include "bare.h"
 

@@ -1,6 +1,6 @@
 /*
- * The boot hart jumps where nothing is, with a trap vector that is nowhere either: from then on it traps for ever without executing one
- * instruction.
+ * The boot hart jumps where nothing is, with a trap vector that is nowhere either: from then on it traps for ever
+ * without executing one instruction.
  */
 #include "bare.h"
 

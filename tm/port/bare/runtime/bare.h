@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What the bare-metal programs share. A program defines `run` and `verify`; everything else is in runtime.c. */
+/*
+ * The interface of bare-metal programs to their run-time. A program defines `run` and `verify`; runtime.c has the rest.
+ */
 #pragma once
 
 typedef unsigned long u64;
@@ -9,39 +11,43 @@ typedef unsigned char u8;
 #define HARTS_MAX 64
 #define LINE_SIZE_BYTES 64
 
-/* For a function that the profiles of a run's result shall name, and not the one that calls it. */
+/* Marks a function that profiles should name separately from its caller. */
 #define NAMED __attribute__((noinline, noclone))
 
 /*
- * Called once on every hart between two barriers. `index` counts the running harts from 0 and is not the hart number.
+ * The run-time calls this once on every hart, between two barriers. `index` counts the running harts from 0; it is not
+ * the hart number.
  */
 void run(u64 index, u64 harts, u64 iterations);
 
-/* Called on the boot hart after all have run: 0, or the failure code that the run ends with. */
+/* The run-time calls this on the boot hart after all harts have run. Returns 0, or the failure code of the run. */
 u32 verify(u64 harts, u64 iterations);
 
 void print(const char *text);
 void print_hex(u64 value);
 void print_decimal(u64 value);
-/* The text, and the number in decimal behind it. */
+/* Prints the text, then the number in decimal. */
 void print_counted(const char *text, u64 value);
 
-/* The number N of `key=N`, a word of its own in the bootargs, or `otherwise` when there is none. Another value ends the run. */
+/*
+ * Returns N of the word `key=N` in the bootargs, or `otherwise` if there is none. A value that is no number ends the
+ * run.
+ */
 u64 argument(const char *key, u64 otherwise);
 
-/* What follows `key=`, a word of its own in the bootargs: it ends with a space or a zero. Null when there is none. */
+/* Returns the text after `key=` in the bootargs, which ends with a space or a zero. Null if there is no such word. */
 const char *argument_text(const char *key);
 
-/* Whether the device tree says that the harts have an extension. */
+/* Returns whether the device tree names an extension of the harts. */
 int machine_has_extension(const char *name);
 
-/* How fast the `time` register counts, as the device tree says; 0 where it does not. */
+/* The frequency of the `time` register according to the device tree, or 0. */
 u64 timebase_hertz(void);
 
 /* The number by which the SBI knows the hart of this index. */
 u64 hart_number(u64 index);
 
-/* Reports a trap that nobody expected, and ends the run. start.S comes here unless the program has a trap vector of its own. */
+/* Reports an unexpected trap and ends the run. start.S calls it unless the program has its own trap vector. */
 void trapped(u64 cause, u64 program_counter, u64 value) __attribute__((noreturn));
 
 /* Ends the run through the finisher: 0 is success. */

@@ -15,7 +15,7 @@ static u32 big_endian(const u8 *bytes)
     return (u32)bytes[0] << 24 | (u32)bytes[1] << 16 | (u32)bytes[2] << 8 | bytes[3];
 }
 
-/* Whether `text` is `other`, ended by a zero or by `end`. */
+/* Returns whether `text` is `other`, followed by a zero or by `end`. */
 static int equals(const u8 *text, const char *other, char end)
 {
     while (*other && *text == (u8)*other)
@@ -61,7 +61,7 @@ int device_tree_has_extension(const u8 *tree, const char *name)
     const u8 *text = device_tree_property(tree, DEPTH_CPU, "cpu", "riscv,isa-extensions", &length_bytes);
     if (!text)
         return 0;
-    /* The names stand one behind the other, each with a zero at its end. */
+    /* The value is a sequence of names, each ended by a zero. */
     for (const u8 *end = text + length_bytes; text < end; text++) {
         if (equals(text, name, 0))
             return 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The runtime of the bare-metal programs, which runs unchanged on Concord and on `qemu-system-riscv64 -M virt`: it starts every
- * hart through the SBI, reads `iterations=N` from the device tree's bootargs, runs the program on all harts between two
- * barriers, and ends the run through the finisher. A program with transactions is compiled
- * with NEEDS_XMETATM: on a machine without them it says so and fails.
+ * The run-time of bare-metal programs. It runs unchanged on Concord and on `qemu-system-riscv64 -M virt`: it starts
+ * every hart through the SBI, reads `iterations=N` from the device tree's bootargs, runs the program on all harts
+ * between two barriers, and ends the run through the finisher. Programs with transactions are compiled with
+ * NEEDS_XMETATM: on a machine without transactions they print a message and fail.
  *
  * Devices are QEMU virt's: ns16550 at 0x10000000, sifive-test finisher at 0x100000. Translation stays off.
  */
@@ -27,7 +27,7 @@
 #define FAILURE_BOOTARGS 102
 #define FAILURE_NO_EXTENSION 103
 
-/* Of the nodes below the root. */
+/* The depth of the nodes below the root. */
 #define DEPTH_TOP 2
 
 extern void secondary_start(void);
@@ -107,8 +107,8 @@ void trapped(u64 cause, u64 program_counter, u64 value)
 }
 
 /*
- * All harts arrive before one leaves. The last to arrive resets the count and then opens the next phase, so that a fast hart that comes
- * back waits for a phase that is not open yet.
+ * No hart leaves before all have arrived. The last to arrive resets the count and then opens the next phase, so that a
+ * fast hart that arrives again waits for a phase that is not open yet.
  */
 static void barrier(void)
 {
@@ -176,7 +176,7 @@ u64 hart_number(u64 index)
     return hart_numbers[index];
 }
 
-/* Entered from start.S on every other hart. */
+/* start.S enters here on every hart but the boot hart. */
 void secondary(u64 index)
 {
     barrier();
@@ -210,7 +210,7 @@ static void start_harts(u64 boot_hart)
     }
 }
 
-/* Entered from start.S on the boot hart. */
+/* start.S enters here on the boot hart. */
 void boot(u64 hart, const u8 *tree)
 {
     u32 length_bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where harts enter: the boot hart in S-mode with its number in a0 and the device tree in a1, as the SBI hands over a kernel; the
- * others where `sbi_hart_start` sends them, with their number in a0 and their index, which `boot` chose, in a1. The index of the
- * boot hart is 0. Each has a stack of its own.
+ * The entry points of harts. The boot hart enters in S-mode with its number in a0 and the device tree in a1, as the SBI
+ * starts a kernel. The others enter through `sbi_hart_start`, with their number in a0 and in a1 the index that `boot`
+ * chose. The boot hart has index 0. Each hart has its own stack.
  */
         .ifndef STACK_SIZE_LOG2
         .equ    STACK_SIZE_LOG2, 12
@@ -30,7 +30,7 @@ secondary_start:
         mv      a0, a1
         tail    secondary
 
-        /* These programs take no traps: one that comes ends the run. The stack may be what is broken. */
+        /* These programs expect no traps: a trap ends the run, on a fresh stack in case the old one is broken. */
         .balign 4
 unexpected_trap:
         la      sp, stacks + (1 << STACK_SIZE_LOG2)
