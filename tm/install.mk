@@ -21,11 +21,11 @@ INSTALLED_HEADERS = $(filter-out tm/arch/%,$(shell cd include && find tm -name '
 INSTALLED_HEADERS_PORT = $(shell cd port/$(HOST) && find tm -name '*.h' | sort)
 # <tm/htm/xmetatm.h> includes it.
 INSTALLED_HEADERS_riscv64 = arch/riscv64/xmetatm.h
-# What programs on bare harts begin with.
+# Headers and start code of programs on bare harts.
 INSTALLED_HEADERS_bare = $(RUNTIME)/bare.h port/bare/harts.h port/bare/clones.h
 INSTALLED_START_bare = $(BARE_START) $(RUNTIME)/link.ld port/bare/clones.ld
 
-# What callers are compiled with and linked with. OPTIONS change what the inline functions of the headers do.
+# Options for compiling and linking callers. OPTIONS change the inline functions of the headers.
 USE_CFLAGS = -I$${includedir} $(USE_CFLAGS_$(HOST)) $(filter -D%,$(OPTIONS))
 USE_CFLAGS_user = -pthread
 USE_CFLAGS_bare = -ffreestanding $(CFLAGS_bare)
@@ -47,7 +47,7 @@ Cflags: $(USE_CFLAGS)
 Libs: $(USE_LIBS_$(HOST)) -L$${libdir} -l$(1)
 endef
 
-# What compiles transactions; man/tm-itm.7 has the reasons. Linking takes nothing of it.
+# Options for compiling transactions; man/tm-itm.7 has the reasons. Linking needs none of them.
 GNU_TM = -fgnu-tm -fno-ipa-sra -fno-tree-pre -fno-ipa-pure-const
 
 define use_itm
@@ -61,7 +61,7 @@ endef
 USES = $(addprefix $(BUILD)/,tm.pc tm-2pl.pc tm-tl2.pc tm-itm.pc)
 $(BUILD)/tm.pc $(BUILD)/tm-2pl.pc: ALGORITHM = two-phase locking
 $(BUILD)/tm-tl2.pc: ALGORITHM = TL2
-# Written anew each time: what is in them comes from the command line.
+# Written anew each time, because their contents depend on the command line.
 $(USES): FORCE
 	@mkdir -p $(@D)
 	$(file >$@,$(if $(ALGORITHM),$(call use,$(basename $(@F)),$(ALGORITHM)),$(use_itm)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What is rare in cooperative transactional spinlocks: <tm/lock/cx.h>. */
+/* The rare paths of cooperative transactional spinlocks: <tm/lock/cx.h>. */
 #include <tm/lock/cx.h>
 
 /*

@@ -28,7 +28,7 @@ struct tm_lock_node {
     uint32_t head;
     /* About how many are ahead. Unfair locks only. */
     uint32_t position;
-    /* Whether who waits here sleeps. Paravirtualized locks only; sleepers sleep on it. */
+    /* Whether the waiter of this node sleeps. Paravirtualized locks only; sleepers sleep on it. */
     uint32_t state;
 } TM_ALIGNED_TO_LINE;
 
@@ -42,7 +42,7 @@ extern struct tm_lock_processor tm_lock_processors[TM_PROCESSORS_MAX];
 
 _Static_assert(TM_PROCESSORS_MAX < 1u << 14, "a tail has 14 bits for the processor's number and one");
 
-/* What the tail of a word is when this processor's node of this level is the last. Never 0. */
+/* The tail of a word when this processor's node of this level is the last. Never 0. */
 TM_INLINE uint32_t tm_lock_tail(uint32_t processor, uint32_t level)
 {
     return (processor + 1) << 18 | level << 16;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What the compiler is told, in every header and source of the library. */
+/* Hints to the compiler, for every header and source of the library. */
 #ifndef TM_COMPILER_H
 #define TM_COMPILER_H
 

@@ -59,14 +59,14 @@ enum tm_htm_cause {
     TM_HTM_CAUSES,
 };
 
-/* What tm_htm_begin and tm_htm_again answer when the transaction is open and has done nothing yet. */
+/* The answer of tm_htm_begin and tm_htm_again when the transaction is open and has done nothing yet. */
 #define TM_HTM_STARTED 0UL
 
 /* How often one waits for a lock that is taken, in a transaction that has done nothing yet, and in one that has. */
 extern unsigned tm_htm_wait_turns;
 extern unsigned tm_htm_nested_wait_turns;
 
-/* How often tm_htm_acquire may be refused before whoever wants the lock no longer asks. */
+/* The number of refusals after which a processor takes the lock without asking (tm_htm_acquire). */
 extern unsigned tm_htm_refusals_max;
 
 /* Answers of tm_htm_acquire. */
@@ -103,7 +103,7 @@ void tm_htm_disable(void);
 const char *tm_htm_kind_name(enum tm_htm_kind kind);
 const char *tm_htm_cause_name(enum tm_htm_cause cause);
 
-/* What this processor has. Never TM_HTM_UNKNOWN, and always the same. */
+/* The hardware transactions of this processor. Never TM_HTM_UNKNOWN, and always the same. */
 TM_INLINE enum tm_htm_kind tm_htm_kind(void);
 
 #if defined(TM_HTM_OFF) || !(defined(__x86_64__) || (defined(__riscv) && __riscv_xlen == 64))

@@ -60,16 +60,16 @@ enum tm_statistic {
 
 #define TM_STATISTICS_POSITIONS 12u
 
-/* Adds up the counters of all processors. The sums are of one moment only when nobody counts meanwhile. */
+/* Adds up the counters of all processors. The sums are of one moment only if no processor counts meanwhile. */
 void tm_statistics_read(uint64_t counts[TM_STATISTICS_COUNT]);
 
 /* Sets all counters to 0. Counts made meanwhile may be kept or lost. */
 void tm_statistics_reset(void);
 
-/* The counter's name, as in the registry; NULL for what is none. */
+/* The counter's name, as in the registry; NULL if there is no such counter. */
 const char *tm_statistics_name(enum tm_statistic statistic);
 
-/* What it counts; NULL for what is none. */
+/* The description of a counter; NULL if there is no such counter. */
 const char *tm_statistics_description(enum tm_statistic statistic);
 
 #if TM_STATISTICS

@@ -27,20 +27,20 @@
 
 #include <tm/port.h>
 
-/* What tm_start is asked. */
+/* Options of tm_start. */
 #define TM_READ_ONLY 1u /* Only loads, which need leave no record. A store restarts the transaction without this. */
-#define TM_PESSIMISTIC 2u /* Loads lock what they read, so nobody invalidates it. */
+#define TM_PESSIMISTIC 2u /* Loads lock what they read, so no other transaction invalidates it. */
 #define TM_SERIAL 4u /* Runs alone, and is irrevocable: never restarts, cannot be cancelled, may do anything. */
 #define TM_OBSTINATE 8u /* Beats every conflict, for interrupt handlers. Never waits for a transaction that it interrupted. */
 #define TM_NOT_PRIVATIZING 16u /* The caller makes nothing private and frees nothing: the commit need not wait for slower readers. */
 
-/* What tm_start answers: in a transaction only where it is TM_STARTED. */
+/* Answers of tm_start. The caller is in a transaction only after TM_STARTED. */
 #define TM_STARTED 0u
 #define TM_CANCELLED 1u /* tm_cancel was called, and nothing has happened. */
-#define TM_EXHAUSTED 2u /* There is no memory for what the transaction has to remember, and nothing has happened. */
+#define TM_EXHAUSTED 2u /* There is no memory for the transaction's sets, and nothing has happened. */
 #define TM_TOO_DEEP 3u /* TM_DEPTH_MAX transactions are open. */
 
-/* What tm_commit answers. */
+/* Answers of tm_commit. */
 #define TM_COMMITTED 0
 #define TM_NO_TRANSACTION 1 /* None was open. */
 
@@ -151,9 +151,9 @@ struct tm_counts {
 };
 
 enum tm_cause {
-    TM_CAUSE_LOCKED, /* Somebody else had locked what was wanted, for too long. */
-    TM_CAUSE_INVALID, /* What had been read was changed. */
-    TM_CAUSE_DOOMED, /* An obstinate transaction wanted what this one had locked. */
+    TM_CAUSE_LOCKED, /* Another transaction held a record for too long. */
+    TM_CAUSE_INVALID, /* A word that the transaction had read was changed. */
+    TM_CAUSE_DOOMED, /* An obstinate transaction needed a record that this one had locked. */
     TM_CAUSE_SERIAL, /* Another transaction runs alone. */
     TM_CAUSE_EXPLICIT, /* tm_abort, and tm_weak_lock on a lock that was held. */
     TM_CAUSE_FULL, /* A set was full, and is made larger. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What <tm/arch.h> of every processor shares. */
+/* Definitions shared by the <tm/arch.h> of all processors. */
 #ifndef TM_ARCH_COMMON_H
 #define TM_ARCH_COMMON_H
 

@@ -117,7 +117,7 @@ TM_INLINE unsigned tm_htm_tries_failed(struct tm_htm_tries *tries)
     return ++tries->failures;
 }
 
-/* Whoever writes wins. */
+/* A store always wins. */
 TM_INLINE enum tm_htm_answer tm_htm_acquire(uint32_t *word, uint32_t value)
 {
     uint32_t expected = 0;

@@ -3,7 +3,7 @@
  * The unfair byte lock: test and test-and-set. The lock that Long, "Unfair Queued Spinlocks and Transactional Locks",
  * 2015, compares with. Where it departs: it is a word, because riscv64 has no exchange of a byte.
  *
- * Unfair: whoever comes while it is free takes it, and a waiter may starve. Every release is fought for by all waiters.
+ * Unfair: any arriving processor takes a free lock, and a waiter may starve. All waiters compete for each release.
  */
 #ifndef TM_LOCK_BYTE_H
 #define TM_LOCK_BYTE_H

@@ -15,8 +15,8 @@
  *
  * The word, see tm/lock/queue_word.h, with n for any tail and S for the bit that says that the head sleeps:
  *
- *     (0,0,0)  -> (0,0,1)                      who comes, uncontended
- *     (n,0,0)  -> (n,0,1)                      who comes, past the queue
+ *     (0,0,0)  -> (0,0,1)                      an arriving processor, uncontended
+ *     (n,0,0)  -> (n,0,1)                      an arriving processor, past the queue
  *     (n,0,x)  -> (n,1,x) -> (n,0,x)           the head is awake, and none steals; it is about to sleep
  *     (n,1,0)  -> (n,0,1) or (0,0,1)           the head takes the lock; (0,0,1) where it is also the last
  *     (n,0,1)  -> (n,0,1+S)                    the head sleeps; or is known to sleep, by who makes it the head
@@ -30,7 +30,7 @@
 
 #define TM_PARAVIRTUALIZED_LOCK_SLEEPING 0x2u
 
-/* Turns for which who waits stays awake: more than a sleep and a wake-up cost. */
+/* Turns for which a waiter stays awake: more than a sleep and a wake-up cost. */
 #define TM_PARAVIRTUALIZED_LOCK_TURNS_MAX 1024u
 
 struct tm_paravirtualized_lock {

@@ -51,7 +51,7 @@ TM_INLINE void tm_queued_lock_acquire(struct tm_queued_lock *lock)
     tm_lock_taken(lock);
 }
 
-/* Releases the lock, (*,*,1) -> (*,*,0). Release. The caller holds it, so nobody else writes the byte. */
+/* Releases the lock, (*,*,1) -> (*,*,0). Release. Only the holder of the lock writes the byte. */
 TM_INLINE void tm_queued_lock_release(struct tm_queued_lock *lock)
 {
     tm_lock_releases(lock, "queued");

@@ -38,7 +38,7 @@ struct tm_queued_rw_lock {
         /* Little-endian, as both processors are. */
         uint8_t writer;
     };
-    /* Who waits. */
+    /* The queue of waiters. */
     struct tm_queued_lock queue;
     TM_LOCK_HOLDER
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The ticket lock: each comer draws a number, and who leaves calls the next (Mellor-Crummey and Scott, "Algorithms for
- * Scalable Synchronization on Shared-Memory Multiprocessors", ACM TOCS 9(1), 1991, section 2.2). Where it departs:
- * waiters do not back off in proportion to their distance; who waits long gives its processor away instead, where the
- * host can.
+ * The ticket lock: each arriving processor draws a number, and a release calls the next (Mellor-Crummey and Scott,
+ * "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors", ACM TOCS 9(1), 1991, section 2.2). It
+ * departs in one point: waiters do not back off in proportion to their distance. A long wait gives the processor away
+ * instead, where the host can do that.
  *
  * Fair: first come, first served.
  *
- *     bits 31..16   next: the ticket that the next comer draws
+ *     bits 31..16   next: the ticket that the next processor draws
  *     bits 15..0    serving: the ticket whose turn it is; the lock is free where both are equal
  *
  * Up to 65535 processors may hold a ticket at a time.
@@ -58,7 +58,7 @@ TM_INLINE void tm_ticket_lock_acquire(struct tm_ticket_lock *lock)
     tm_lock_taken(lock);
 }
 
-/* Calls the next ticket, (n, s) -> (n, s + 1). Release. The caller holds the lock, so nobody else writes s. */
+/* Calls the next ticket, (n, s) -> (n, s + 1). Release. Only the holder of the lock writes s. */
 TM_INLINE void tm_ticket_lock_release(struct tm_ticket_lock *lock)
 {
     uint16_t serving = __atomic_load_n(&lock->serving, __ATOMIC_RELAXED);

@@ -15,9 +15,9 @@
  *
  * The word, see tm/lock/queue_word.h; the pending byte is always 0:
  *
- *     (0, 0) -> (0, 1)   who comes, uncontended
- *     (n, 0) -> (n, 1)   who comes, past the queue; the head; a waiter
- *     (m, x) -> (n, x)   who joins the queue
+ *     (0, 0) -> (0, 1)   an arriving processor, uncontended
+ *     (n, 0) -> (n, 1)   an arriving processor, past the queue; the head; a waiter
+ *     (m, x) -> (n, x)   a processor that joins the queue
  *     (n, 1) -> (m, 1)   the last leaves the queue, holding the lock; m is the one ahead, or 0
  *     (x, 1) -> (x, 0)   release
  */
@@ -72,7 +72,7 @@ TM_INLINE void tm_unfair_lock_acquire(struct tm_unfair_lock *lock)
     tm_lock_taken(lock);
 }
 
-/* Releases the lock, (x, 1) -> (x, 0). Release. The caller holds it, so nobody else writes the byte. */
+/* Releases the lock, (x, 1) -> (x, 0). Release. Only the holder of the lock writes the byte. */
 TM_INLINE void tm_unfair_lock_release(struct tm_unfair_lock *lock)
 {
     tm_lock_releases(lock, "unfair");
