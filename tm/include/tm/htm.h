@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Hardware transactions, whichever the processor has: Xmetatm on riscv64 (docs/xmetatm.md), RTM on x86-64 (Intel's
- * Architectures Software Developer's Manual, volume 1, chapter 16), or none. What they have in common is little, and
- * is this:
+ * Architectures Software Developer's Manual, volume 1, chapter 16), or none. Their common interface is used like this:
  *
  *     struct tm_htm_tries tries = tm_htm_tries();
  *     for (unsigned long status = tm_htm_begin(); status != TM_HTM_STARTED; status = tm_htm_again())
@@ -14,16 +13,16 @@
  *     tm_htm_commit();
  *
  * A transaction that loses goes back to where it began, which gives its status. It has *failed* then: RTM has ended
- * it, Xmetatm has started it once more, with what its contention manager knows of its past. A failed transaction
- * either goes on (`tm_htm_again`) or is left (`tm_htm_abandon`), and until then nothing may be read or written for it
- * but through `tm_htm_test` and `tm_htm_count`.
+ * it; Xmetatm has started it once more, and its contention manager remembers the past attempts. A failed transaction
+ * either goes on (`tm_htm_again`) or ends (`tm_htm_abandon`). Until then the program may access memory for it only
+ * through `tm_htm_test` and `tm_htm_count`.
  *
- * Transactions nest flatly: an inner begin only counts, an inner commit as well, and what fails is the outermost.
- * Nobody sees what an open transaction wrote. Neither processor promises that a transaction ever commits, so every
- * use of one needs a lock to fall back to.
+ * Transactions nest flatly: inner begins and commits only count levels, and a failure is always that of the outermost
+ * transaction. No other processor sees the stores of an open transaction. Neither processor promises that a transaction
+ * ever commits, so every use needs a lock to fall back to.
  *
- * Functions that begin a transaction may return in it. Registers and what the transaction wrote come back when it
- * fails; on Xmetatm a trap handler may not store to the stack of what it interrupts (docs/xmetatm.md, section 17.1).
+ * Functions that begin a transaction may return inside it. A failure restores the registers and the memory that the
+ * transaction wrote. On Xmetatm a trap handler may not store to the interrupted stack (docs/xmetatm.md, section 17.1).
  * On RTM any trap, system call and `pause` ends the transaction.
  */
 #ifndef TM_HTM_H

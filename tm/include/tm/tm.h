@@ -11,14 +11,16 @@
  *         tm_commit();
  *     }
  *
- * What is shared is accessed through tm_load and tm_store. What one thread alone sees, and what it had before the transaction, is stored
- * with tm_store_local; a local variable that is changed without it keeps, after a restart, whatever it has, as after setjmp.
+ * Transactions access shared data through tm_load and tm_store. tm_store_local is for data of one thread that existed
+ * before the transaction. A local variable that is changed without it keeps an undefined value after a restart, as
+ * after setjmp.
  *
- * Transactions are opaque: none ever sees a state that was not committed as a whole, not even one that will restart. They are atomic with
- * each other and not with plain accesses, but privatization and publication are safe: what a transaction has taken out of every other
- * one's reach may be accessed plainly once its tm_commit has returned, and what was accessed plainly may be published by one. For programs
- * without races this is what one global lock around every transaction would give; but whoever learns by a read-only transaction of its own
- * that another one has taken something out has to wait until that one's tm_commit has returned.
+ * Transactions are opaque: no transaction, not even one that will restart, ever sees a state that was not committed as
+ * a whole. They are atomic with each other and not with plain accesses, but privatization and publication are safe.
+ * Data that a transaction has made unreachable for others may be accessed plainly once its tm_commit has returned, and
+ * a transaction may publish data that was accessed plainly. For programs without races this equals one global lock
+ * around every transaction, with one exception: a thread that learns from its own read-only transaction that another
+ * transaction has privatized data has to wait until the tm_commit of that transaction has returned.
  *
  * A function that contains tm_start must not return before the transaction has ended.
  */

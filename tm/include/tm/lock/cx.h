@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Cooperative transactional spinlocks: one section is entered as a hardware transaction by as many processors as like
- * to, or with the lock held by one alone.
+ * Cooperative transactional spinlocks: any number of processors enter a section as hardware transactions, or one
+ * processor alone enters it with the lock.
  *
  * After Rossbach, Hofmann, Porter, Ramadan, Bhandari, Witchel: "TxLinux: Using and Managing Hardware Transactional
- * Memory in an Operating System", SOSP 2007, section 4, tables 2 and 3, figure 2. Where this departs from the paper:
- * - The lock is a fair queued lock (tm/lock/queued.h), not a test-and-set byte. Who needs exclusion asks the
- *   contention manager a bounded number of times and then queues up.
- * - One cx_end for all: a section whose lock reads 0 is a transaction, because whoever takes the lock makes the
- *   transaction fail. So locks may be left in any order, by any function, whichever way their sections were entered.
- * - Tries are bounded, by a budget for each cause (tm_htm_budgets); the paper retries conflicts for ever, and starved
- *   in dput.
- * - Waiting for a taken lock is bounded as well, and in a nested section ends with a restart of the whole
- *   transaction: the deadlock of section 5 (flat nesting keeps words of a section that was left) cannot last.
- * - It runs on RTM too, which cannot test a word without reading it into its set, and arbitrates nothing: a
- *   transaction that finds its lock taken fails, and waits outside; who takes the lock wins over every transaction
- *   that has read it.
- * - Interrupts are as the caller has them. Where a handler takes the lock, sections keep interrupts off, as with any
- *   spinlock.
+ * Memory in an Operating System", SOSP 2007, section 4, tables 2 and 3, figure 2. Departures from the paper:
+ * - The lock is a fair queued lock (tm/lock/queued.h), not a test-and-set byte. A processor that needs exclusion asks
+ *   the contention manager a bounded number of times and then joins the queue.
+ * - One cx_end serves all sections. A section whose lock reads 0 is a transaction, because a processor that takes the
+ *   lock makes the transaction fail. So any function may release locks, in any order, whichever way the section began.
+ * - A budget for each cause bounds the tries (tm_htm_budgets). The paper retries conflicts without bound, and reports
+ *   starvation in dput.
+ * - Waiting for a taken lock is bounded as well. In a nested section it ends with a restart of the whole transaction,
+ *   so the deadlock of section 5 (flat nesting keeps the words of an inner section that has ended) cannot last.
+ * - It runs on RTM too, which cannot test a word without adding it to the read set, and has no contention manager: a
+ *   transaction that finds its lock taken fails and waits outside, and a processor that takes the lock wins over every
+ *   transaction that has read it.
+ * - The lock does not change the state of interrupts. If a handler takes the lock, sections keep interrupts off, as
+ *   with any spinlock.
  *
- * The states of a lock, seen from one processor (table 3); the word is that of the queued lock, 0 where nobody holds
- * it and nobody waits:
+ * The states of a lock, seen from one processor (table 3). The word is that of the queued lock; it is 0 while no
+ * processor holds the lock or waits for it:
  *
  *   free, word 0          --cx_optimistic-->  transactional: word 0, in the read set
- *   free, word 0          --cx_exclusive--->  exclusive: word not 0; every transaction that had read the word fails
+ *   free, word 0          --cx_exclusive--->  exclusive: word not 0; every transaction that has read the word fails
  *   transactional         --cx_end--------->  free: commits
  *   transactional         --cx_exclusive,
  *                           input, output-->  fails with TM_HTM_IO, then exclusive
- *   exclusive             --cx_end--------->  free, or the next in the queue has it
- *   exclusive             --cx_optimistic-->  waits, the word not in the read set
+ *   exclusive             --cx_end--------->  free, or owned by the next in the queue
+ *   exclusive             --cx_optimistic-->  waits; the word is not in the read set
  *
- * Why this excludes: a transaction that commits had the word 0 in its read set all the while, so nobody held the lock
- * between its first access to what the lock guards and its commit, at which all of it takes effect. A holder sees
- * what such transactions committed, because it reads nothing before its acquisition, which ends those that are open,
- * has taken effect (tm_htm_order). A transaction sees what the last holder wrote, because it reads 0, that holder's
- * release, before anything else.
+ * Mutual exclusion: a transaction that commits had the word in its read set with value 0 all the time. So no processor
+ * held the lock between the transaction's first access to guarded data and its commit, at which all its stores take
+ * effect. A holder sees the stores of committed transactions, because it reads guarded data only after its acquisition
+ * has taken effect, which ends open transactions (tm_htm_order). A transaction sees the stores of the last holder,
+ * because it first reads the 0 of that holder's release.
  *
- * Why every section ends: a section fails no more often than its budget says and then waits in a fair queue, in which
- * nobody waits for a transaction. An inner section of a transaction waits a bounded time, then the outermost section
- * fails; after its budget it is exclusive, and what was its inner section is outermost. So locks want an order in
- * which they nest, as any spinlocks do, and nothing else.
+ * Progress: a section fails at most as often as its budget allows. Then it waits in a fair queue, in which no
+ * processor waits for a transaction. An inner section of a transaction waits a bounded time, then the outermost section
+ * fails; once that has used up its budget it is exclusive, and its former inner section is outermost. So locks need
+ * only an order in which they nest, like all spinlocks.
  *
  * Without hardware transactions (tm_htm_kind) every section is exclusive.
  */

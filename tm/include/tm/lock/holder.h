@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What every lock does as it is taken and as it is released: counts (tm/statistics.h), and in the checking build,
- * -DTM_CHECKING=1 for the library and all its callers, knows its holder. There a lock that is released by another
- * processor than its holder, or by anybody while nobody holds it, ends the program with tm_port_fatal, which is told
- * the kind and address of the lock, both processors, and the address of the code that released it.
+ * Every lock calls these functions when it is taken and when it is released. They count (tm/statistics.h), and in the
+ * checking build (-DTM_CHECKING=1 for the library and all its callers) they record the holder. In that build a release
+ * by another processor than the holder, or of a free lock, ends the program through tm_port_fatal. The report names the
+ * kind and address of the lock, both processors, and the address of the releasing code.
  */
 #ifndef TM_LOCK_HOLDER_H
 #define TM_LOCK_HOLDER_H

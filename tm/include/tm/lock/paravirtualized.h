@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The para-virtualized queued lock: the fair queued lock for processors that may stop at any time, as those of virtual
- * machines do, after the algorithm of Linux's queued spinlocks under a hypervisor, written anew. Who has waited for
- * some turns sleeps (tm_port_park), and the release wakes the head of the queue, which it finds in a hash table by the
- * lock's address. Stealing is bounded: who comes may take the lock past the queue, but not while the head is awake and
- * wants it.
+ * machines do, after the algorithm of Linux's queued spinlocks under a hypervisor, written anew. A waiter sleeps after
+ * some turns (tm_port_park), and the release wakes the head of the queue, which it finds in a hash table by the lock's
+ * address. Stealing is bounded: an arriving processor may take the lock past the queue, but not while the head is awake
+ * and wants it.
  *
- * Where it departs from Linux's:
- * - The release subtracts and looks at what is left, because riscv64 has no compare-and-swap of a byte. So that a head
- *   sleeps is a bit beside the locked bit, and not another value of the byte.
- * - The head sleeps on its node and not on the lock's byte, and says so in the table again each time.
- * - Who comes while the head sleeps tries for some turns before it queues up, not for ever. Waiters sleep after all
- *   their turns even when the one ahead sleeps already.
+ * Departures from Linux:
+ * - The release subtracts and looks at the remainder, because riscv64 has no compare-and-swap of a byte. So a bit beside
+ *   the locked bit says that the head sleeps, not another value of the byte.
+ * - The head sleeps on its node and not on the lock's byte, and enters itself into the table again each time.
+ * - A processor that arrives while the head sleeps tries for a bounded number of turns before it joins the queue.
+ *   Waiters sleep after all their turns even when the waiter ahead sleeps already.
  *
  * The word, see tm/lock/queue_word.h, with n for any tail and S for the bit that says that the head sleeps:
  *
@@ -19,7 +19,7 @@
  *     (n,0,0)  -> (n,0,1)                      an arriving processor, past the queue
  *     (n,0,x)  -> (n,1,x) -> (n,0,x)           the head is awake, and none steals; it is about to sleep
  *     (n,1,0)  -> (n,0,1) or (0,0,1)           the head takes the lock; (0,0,1) where it is also the last
- *     (n,0,1)  -> (n,0,1+S)                    the head sleeps; or is known to sleep, by who makes it the head
+ *     (n,0,1)  -> (n,0,1+S)                    the head sleeps; or its predecessor knows that it sleeps
  *     (n,p,1)  -> (n,p,0)                      release
  *     (n,0,1+S) -> (n,0,S) -> (n,0,0)          release; in between the head is taken out of the table
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The fair queued reader/writer lock: the algorithm of Linux's queued rwlocks (Corbet, "Queue read/write locks", LWN,
- * 2014), written anew. Readers count themselves in a word; who has to wait, reader or writer, waits in a queued lock,
- * and the head of that queue waits on the word.
+ * 2014), written anew. Readers count themselves in a word. Readers and writers that have to wait do so in a queued
+ * lock, and the head of that queue waits on the word.
  *
- * Where it departs: readers in interrupt handlers have no way past the queue. A processor that holds the lock for
- * reading must not take it again, not even for reading, unless it tries only: a writer may wait in between.
+ * Departure: readers in interrupt handlers have no way past the queue. A processor that holds the lock for reading must
+ * not take it again, not even for reading, except with a try: a writer may wait in between.
  *
  * Fair: first come, first served, and readers that come one after another share the lock. As in Linux's, the head of
  * the queue bars the way only once it has said so in the word: until it runs, others may come and go.

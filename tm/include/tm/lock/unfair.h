@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The unfair queued lock of Long, "Unfair Queued Spinlocks and Transactional Locks", 2015: a lock that whoever finds it
- * free may take, with a queue in which the others wait. Who comes tries once and then queues up; the head of the queue
- * tries at every turn, and everyone behind tries too, with a frequency that halves from position to position. So a lock
- * never waits for a processor that does not run, and still goes about in the order of the queue, with few accesses to
- * its word.
+ * The unfair queued lock of Long, "Unfair Queued Spinlocks and Transactional Locks", 2015. Any processor that finds the
+ * lock free may take it; the others wait in a queue. An arriving processor tries once and then joins the queue. The
+ * head of the queue tries at every turn, and the waiters behind it try too, with a frequency that halves from position
+ * to position. So the lock never waits for a processor that does not run, and still passes mostly in the order of the
+ * queue, with few accesses to its word.
  *
- * The slides say what the lock does and not how. Decided here:
+ * The slides describe the behaviour of the lock, not its implementation. Decided here:
  * - The word is that of the fair queued lock, without a pending bit.
  * - How a waiter leaves the queue from the middle: while it holds the lock. See tm/lock/unfair.c.
  * - The position is one more than that of the one ahead, looked up again before each attempt. The one behind the head
