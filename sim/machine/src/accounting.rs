@@ -4,3 +4,56 @@ pub mod critical_sections;
 pub mod statistics;
 pub mod timeline;
 pub(crate) mod trace;
+
+use crate::execute::position::Position;
+use crate::machine::Machine;
+use concord_abi::hint::Hint;
+use critical_sections::{CriticalSections, LockHint};
+use statistics::Statistics;
+use trace::{Doing, Trace};
+
+/// The accounts of a run.
+pub(crate) struct Accounting {
+    /// Instructions retired by all harts.
+    pub instructions: u64,
+    pub statistics: Statistics,
+    pub critical_sections: CriticalSections,
+    pub trace: Trace,
+}
+
+impl Accounting {
+    pub fn new(harts: usize) -> Accounting {
+        Accounting {
+            instructions: 0,
+            statistics: Statistics::new(harts),
+            critical_sections: CriticalSections::new(harts),
+            trace: Trace::default(),
+        }
+    }
+}
+
+impl Machine {
+    /// Books a hart's cycles since it last did on what it was doing.
+    pub(crate) fn account(&mut self, hart: usize) {
+        let now = self.memory.hot[hart].cycle;
+        self.accounting.trace.account(hart, &self.harts[hart], now);
+        let disk_use_cycles = self.bus.disk_use_cycles(now);
+        self.harts[hart].account(now, disk_use_cycles);
+    }
+
+    /// A hint that speaks of a lock, in the middle of a run. It only counts.
+    #[inline(never)]
+    pub(crate) fn note_lock_hint(&mut self, at: Position, code: u16, lock: u64, call_site: u64) {
+        let now = self.now(at);
+        let transaction = self.transactions.active_id(at.hart);
+        if let Some(spun) =
+            self.accounting.critical_sections.hint(&LockHint { hart: at.hart, code, lock, call_site, now, transaction })
+        {
+            self.accounting.trace.push(at.hart, Doing::Spinning { lock: spun.lock }, spun.since, now);
+        }
+        if let Some(hint @ (Hint::LockSpinBegin | Hint::LockAcquired | Hint::LockReleased)) = Hint::from_code(code) {
+            let site = self.pc_in_run(at);
+            self.accounting.statistics.lock(at.hart, hint, (lock, site), now, &mut self.accounting.trace);
+        }
+    }
+}

@@ -12,7 +12,8 @@ mod target;
 
 use crate::debug::Break;
 use crate::error::MachineError;
-use crate::machine::{End, Machine};
+use crate::events::End;
+use crate::machine::Machine;
 use crate::run::{Host, Options, Outcome, Runner};
 use concord_abi::exit::Exit;
 use gdbstub::common::Signal;

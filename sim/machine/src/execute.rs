@@ -14,12 +14,13 @@ mod sbi;
 mod system;
 mod trap;
 
+use crate::events::End;
 use crate::execute::code::CodePage;
 use crate::execute::door::Left;
 use crate::execute::interpreter::run_ops;
 use crate::execute::position::Position;
 use crate::hart::Privilege;
-use crate::machine::{End, Machine};
+use crate::machine::Machine;
 use concord_abi::exit::Exit;
 use concord_isa::op::Op;
 use concord_mem::cache::line_of;
@@ -27,12 +28,16 @@ use concord_mem::fault::Access;
 use concord_mem::line_table::{BY_LINE, BY_WORD, NOTHING};
 use concord_mem::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT};
 
+/// Decoded code may take this share of the guest memory that is touched, and this much in any case.
+const CODE_SHARE: u64 = 12;
+const CODE_BYTES_MIN: u64 = 4 << 20;
+
 impl Machine {
     /// Runs a hart until its clock reaches its limit, or until something takes the limit away.
     pub(crate) fn run_turn<const TIMED: bool>(&mut self, hart: usize) {
         while self.memory.hot[hart].cycle < self.memory.hot[hart].limit {
             if let Some(page) = self.code_page(hart) {
-                if self.watched {
+                if self.watch.is_on {
                     self.run_page_watched::<TIMED>(hart, page);
                 } else {
                     self.run_page::<TIMED, BY_LINE>(hart, page);
@@ -55,9 +60,9 @@ impl Machine {
     /// What the line table may answer for a hart now. Where it answers for lines, it also knows the words of the transaction's sets;
     /// the functional gear's answers for whole pages, which is too much while a transaction lives.
     pub(crate) fn answers<const TIMED: bool>(&self, hart: usize) -> u8 {
-        if !self.watched {
+        if !self.watch.is_on {
             BY_LINE
-        } else if !TIMED || self.checker.is_some() {
+        } else if !TIMED || self.watch.checker.is_some() {
             NOTHING
         } else if self.transactions.is_active(hart) {
             BY_WORD
@@ -85,7 +90,7 @@ impl Machine {
     fn find_code_page(&mut self, hart: usize, pc: u64, tag: u64) -> Option<*mut CodePage> {
         let mut slot = self.memory.core(hart).fetch_translations.slot(pc);
         if self.memory.core(hart).fetch_translations.entry(slot).tag != tag {
-            if self.watched {
+            if self.watch.is_on {
                 self.resolve_walk(Position::between_runs(hart), pc, Access::Fetch);
             }
             let translated = self.memory.translate_fetch(hart, pc);
@@ -200,6 +205,27 @@ impl Machine {
                 self.finish_op::<TIMED>(hart, op, stop);
                 None
             }
+        }
+    }
+
+    /// Forgets all decoded code when it takes more than its share of the host's memory. Between turns; the guest cannot tell.
+    pub(crate) fn trim_code(&mut self) {
+        let touched_bytes = self.memory.touched_pages().count() as u64 * PAGE_BYTES;
+        let size_bytes = self.code.size_bytes() as u64;
+        if size_bytes > CODE_BYTES_MIN.max(touched_bytes / CODE_SHARE) {
+            self.code.clear();
+            for hart in 0..self.harts.len() {
+                self.memory.core(hart).fetch_translations.forget_code();
+            }
+        }
+    }
+
+    /// Decoded code of pages that were written to is forgotten.
+    #[inline]
+    pub(crate) fn drop_stale_code(&mut self) {
+        let stale = self.memory.stale_code();
+        if !stale.is_empty() {
+            self.code.invalidate(stale);
         }
     }
 }

@@ -257,7 +257,7 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         clock_cycles: machine.clock(),
         touched_bytes: machine.memory.touched_pages().count() as u64 * PAGE_BYTES,
         host_seconds: Some(host_seconds),
-        region: machine.statistics.baseline.is_some(),
+        region: machine.accounting.statistics.baseline.is_some(),
         region_cycles: region.cycles,
         harts: harts.collect(),
         functions: functions(symbols, &region.samples),

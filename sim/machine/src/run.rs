@@ -3,7 +3,8 @@
 use crate::accounting::trace::Tracer;
 use crate::configuration::Gear;
 use crate::error::MachineError;
-use crate::machine::{End, Event, Machine};
+use crate::events::{End, Event};
+use crate::machine::Machine;
 use concord_abi::exit::Exit;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -212,7 +213,7 @@ impl<'a> Runner<'a> {
             machine.bus.disk_digests()?;
         }
         let tracer = options.timeline.as_deref().map(Tracer::create).transpose()?;
-        machine.trace.set_enabled(tracer.is_some());
+        machine.accounting.trace.set_enabled(tracer.is_some());
         machine.transactions.set_recording(tracer.is_some());
         let input_ended = !host.is_interactive();
         Ok(Runner {
@@ -258,7 +259,7 @@ impl<'a> Runner<'a> {
     pub fn over(&mut self) -> Result<Option<Outcome>, MachineError> {
         if let Some(end) = self.machine.end {
             if end.exit == Exit::IsolationViolated {
-                return Ok(Some(Outcome::new(end, self.machine.violation.clone())));
+                return Ok(Some(Outcome::new(end, self.machine.watch.violation.clone())));
             }
             if let Some(panic) = self.machine.console.panic().map(str::to_owned) {
                 return Ok(Some(Outcome::new(End { exit: Exit::Panicked, ..end }, Some(panic))));
@@ -394,7 +395,7 @@ impl<'a> Runner<'a> {
             }
         }
         if let Some(tracer) = &mut self.tracer {
-            tracer.write(&mut self.machine.trace)?;
+            tracer.write(&mut self.machine.accounting.trace)?;
             for conflict in self.machine.transactions.take_conflicts() {
                 tracer.conflict(&conflict, self.machine.symbols.as_ref())?;
             }

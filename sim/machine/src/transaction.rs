@@ -13,6 +13,7 @@ use crate::accounting::trace::Doing;
 use crate::hart::{Activity, Hart, Privilege};
 use crate::machine::Machine;
 use crate::planted::PlantedFault;
+pub(crate) use checking::Watch;
 use concord_abi::htm::{Cause, XTRAP_PREVIOUS};
 use concord_htm::{Ended, Engine, Loss, Masks, Memory, Party, Popped, Request, WORD_SHIFT, Word, word_mask};
 use concord_isa::op::SINK;
@@ -112,7 +113,7 @@ impl Machine {
     /// Brings up to date what follows from whether a transaction lives. To be called whenever one began, ended or came back.
     pub(crate) fn update_watched(&mut self) {
         let lives = self.transactions.is_live();
-        self.watched = lives || self.checker.is_some();
+        self.watch.is_on = lives || self.watch.checker.is_some();
         self.memory.set_noting_evictions(lives);
     }
 
@@ -154,7 +155,7 @@ impl Machine {
     /// A transaction's words are back in memory; nothing made from them may stay.
     fn note_rollback(&mut self, loss: &Loss) {
         self.trace_attempt(loss.hart, loss.attempt_cycle, Some(loss.status));
-        self.critical_sections.rolled_back(&Rollback {
+        self.accounting.critical_sections.rolled_back(&Rollback {
             hart: loss.hart,
             id: loss.id,
             cause: Cause::of_status(loss.status),
@@ -189,7 +190,7 @@ impl Machine {
         self.account(hart);
         let lost_cycles = self.memory.hot[hart].cycle.saturating_sub(loss.attempt_cycle);
         let cause = Cause::of_status(loss.status);
-        self.critical_sections.restarted(hart, loss.id, cause, lost_cycles, loss.backoff_cycles);
+        self.accounting.critical_sections.restarted(hart, loss.id, cause, lost_cycles, loss.backoff_cycles);
         let Some(checkpoint) = self.transactions.checkpoint(hart) else { return };
         let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
         checkpoint.put_back(state, hot);
@@ -217,7 +218,7 @@ impl Machine {
         let mut words = Words(&self.memory.ram);
         if let Some(loss) = self.transactions.restart(hart, status, now, &mut words) {
             if Cause::of_status(status) == Cause::NeedExclusive {
-                self.critical_sections.needs_exclusive(hart, loss.id, place);
+                self.accounting.critical_sections.needs_exclusive(hart, loss.id, place);
             }
             self.note_rollback(&loss);
             self.restart(hart, &loss);
@@ -248,7 +249,7 @@ impl Machine {
 
     /// What follows from a suspension, by a trap or by xpush, of a transaction or, where the id is 0, of none.
     fn suspended(&mut self, hart: usize, id: u64, lines: &[concord_htm::Line]) {
-        self.critical_sections.suspended(hart, id, self.memory.hot[hart].cycle);
+        self.accounting.critical_sections.suspended(hart, id, self.memory.hot[hart].cycle);
         self.release_lines(hart, lines);
         self.drop_tainted_translations(hart);
         self.update_watched();
@@ -277,7 +278,7 @@ impl Machine {
     /// What follows from a resumption.
     fn resumed(&mut self, hart: usize) {
         let (id, now) = (self.transactions.active_id(hart), self.memory.hot[hart].cycle);
-        self.critical_sections.resumed(hart, id, now);
+        self.accounting.critical_sections.resumed(hart, id, now);
     }
 
     /// A hart starts: its part of the extension is as after a reset.
@@ -292,7 +293,7 @@ impl Machine {
     fn committed(&mut self, hart: usize, ended: &Ended) {
         if let Ended::Committed { lines, overflowed_lines, attempt_cycle, id } = ended {
             self.trace_attempt(hart, *attempt_cycle, None);
-            self.critical_sections.committed(hart, *id, self.memory.hot[hart].cycle);
+            self.accounting.critical_sections.committed(hart, *id, self.memory.hot[hart].cycle);
             let costs = self.configuration.costs();
             self.release_lines(hart, lines);
             self.harts[hart].translations_tainted = false;
@@ -363,7 +364,7 @@ impl Machine {
     /// The timeline gets the attempt that ends now: with the status word of its restart, or committed.
     fn trace_attempt(&mut self, hart: usize, begin_cycle: u64, status: Option<u64>) {
         let cause = status.map(Cause::of_status);
-        self.trace.push(hart, Doing::Attempt { cause }, begin_cycle, self.memory.hot[hart].cycle);
+        self.accounting.trace.push(hart, Doing::Attempt { cause }, begin_cycle, self.memory.hot[hart].cycle);
     }
 }
 

@@ -148,8 +148,8 @@ impl Machine {
         };
         self.memory.reset_counters();
         self.transactions.reset_statistics();
-        self.critical_sections.reset(|hart| self.memory.hot[hart].cycle);
-        let statistics = &mut self.statistics;
+        self.accounting.critical_sections.reset(|hart| self.memory.hot[hart].cycle);
+        let statistics = &mut self.accounting.statistics;
         statistics.samples.clear();
         statistics.locks.clear();
         statistics.region = None;
@@ -158,7 +158,7 @@ impl Machine {
 
     pub(crate) fn end_region(&mut self) {
         let region = self.region();
-        self.statistics.region = Some(region);
+        self.accounting.statistics.region = Some(region);
     }
 
     fn latest_cycle(&self) -> u64 {
@@ -180,10 +180,10 @@ impl Machine {
 
     /// What was counted since the run or the region of interest began; the region as it was, once it has ended.
     pub fn region(&self) -> Region {
-        if let Some(region) = &self.statistics.region {
+        if let Some(region) = &self.accounting.statistics.region {
             return region.clone();
         }
-        let baseline = self.statistics.baseline.as_ref();
+        let baseline = self.accounting.statistics.baseline.as_ref();
         let modes = self.modes_now().into_iter().enumerate().map(|(index, modes)| {
             let before = baseline.map_or(ModeCycles::default(), |baseline| baseline.modes[index]);
             ModeCycles {
@@ -204,11 +204,11 @@ impl Machine {
             instructions: instructions.collect(),
             cycles: self.latest_cycle() - baseline.map_or(0, |baseline| baseline.cycle),
             counters: self.memory.cores().iter().map(|core| core.counters).collect(),
-            samples: self.statistics.samples.clone(),
-            locks: self.statistics.locks.clone(),
+            samples: self.accounting.statistics.samples.clone(),
+            locks: self.accounting.statistics.locks.clone(),
             transactions: self.transactions.counters().to_vec(),
             conflicts: self.transactions.profile().clone(),
-            sections: self.critical_sections.profile(),
+            sections: self.accounting.critical_sections.profile(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What each hart was doing and when, kept only while somebody wants a timeline.
 
 use crate::accounting::timeline::{Timeline, Track};
+use crate::events::Event;
 use crate::hart::{Hart, Privilege};
-use crate::machine::Event;
 use crate::output::OutputError;
 use crate::result::{Winner, data_place, place, requester};
 use crate::symbols::SymbolTable;

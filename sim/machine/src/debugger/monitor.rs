@@ -101,7 +101,7 @@ fn worst_conflicts(machine: &Machine) -> String {
 }
 
 fn region(machine: &Machine) -> String {
-    let state = match (&machine.statistics.baseline, &machine.statistics.region) {
+    let state = match (&machine.accounting.statistics.baseline, &machine.accounting.statistics.region) {
         (_, Some(_)) => "the region of interest has ended",
         (Some(_), None) => "in the region of interest",
         (None, None) => "no region of interest has begun; counts are of the whole run",

@@ -80,7 +80,9 @@ impl Door for Machine {
         if reservation.is_none() {
             return Ok(false);
         }
-        if self.watched && reservation != Some(concord_mem::cache::line_of(self.locate(at, address, Access::Store)?)) {
+        if self.watch.is_on
+            && reservation != Some(concord_mem::cache::line_of(self.locate(at, address, Access::Store)?))
+        {
             // Without the reservation it is no access, which makes no transaction lose.
             return Ok(false);
         }
@@ -110,7 +112,7 @@ impl Machine {
     /// Where an access inside one line goes.
     #[inline(always)]
     fn place(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Result<Place, Stop> {
-        if self.watched {
+        if self.watch.is_on {
             return self.place_watched(at, address, size_bytes, access);
         }
         if let Some(place) = self.supervisor_hit(at, address, size_bytes, access) {
@@ -126,7 +128,7 @@ impl Machine {
         let second = second_line(address, size_bytes);
         let second_bytes = address.wrapping_add(size_bytes).wrapping_sub(second);
         let parts = [(address, size_bytes - second_bytes), (second, second_bytes)];
-        if self.watched {
+        if self.watch.is_on {
             self.foresee(at, parts, access)?;
         }
         for (part, part_bytes) in parts {

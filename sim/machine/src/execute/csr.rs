@@ -92,7 +92,7 @@ impl Machine {
 
     /// What a CSR holds, whether or not the hart may read it in its present mode.
     pub(crate) fn csr_value(&self, index: usize, csr: u32) -> Result<u64, IllegalCsr> {
-        let cycles_per_tick = self.cycles_per_tick;
+        let cycles_per_tick = self.order.cycles_per_tick;
         let (hart, hot) = (&self.harts[index], &self.memory.hot[index]);
         Ok(match csr {
             FFLAGS => hot.fcsr & 31,
@@ -142,7 +142,7 @@ impl Machine {
             SIP => hart.software_interrupt = value & INTERRUPT_SOFTWARE != 0,
             STIMECMP => {
                 hart.stimecmp = value;
-                hot.limit = hot.limit.min(hart.timer_cycle(self.cycles_per_tick).max(hot.cycle + 1));
+                hot.limit = hot.limit.min(hart.timer_cycle(self.order.cycles_per_tick).max(hot.cycle + 1));
             }
             SATP => {
                 // A write with a mode that is not implemented has no effect at all. ASIDLEN is 0.

@@ -1,8 +1,9 @@
 //! The supervisor binary interface, answered by the machine itself (RISC-V SBI specification 2.0): base, time, IPI, remote
 //! fences, hart state management, system reset and the debug console. Every other extension is probed as absent.
 
+use crate::events::End;
 use crate::hart::Activity;
-use crate::machine::{End, Machine};
+use crate::machine::Machine;
 use concord_abi::exit::Exit;
 
 const EXTENSION_BASE: u64 = 0x10;
@@ -78,7 +79,7 @@ impl Machine {
     }
 
     fn set_timer(&mut self, hart: usize, time: u64) {
-        let cycles_per_tick = self.cycles_per_tick;
+        let cycles_per_tick = self.order.cycles_per_tick;
         let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
         state.stimecmp = time;
         hot.limit = hot.limit.min(state.timer_cycle(cycles_per_tick).max(hot.cycle + 1));
@@ -231,7 +232,7 @@ impl Machine {
         let hot = &mut self.memory.hot[hart];
         let stopped = now.saturating_sub(hot.cycle);
         hot.cycle += stopped;
-        self.statistics.slept(hart, stopped);
+        self.accounting.statistics.slept(hart, stopped);
         self.account(hart);
         self.harts[hart].start(&mut self.memory.hot[hart], hart, address, argument);
         self.reset_transactions(hart, now);

@@ -122,7 +122,7 @@ impl Machine {
             }
             Stop::Wait { cycles } => {
                 self.account(hart);
-                self.critical_sections.waits(hart, self.transactions.active_id(hart), cycles);
+                self.accounting.critical_sections.waits(hart, self.transactions.active_id(hart), cycles);
                 self.back_off(hart, cycles);
             }
         }
@@ -143,7 +143,7 @@ impl Machine {
     }
 
     fn wait_for_interrupt(&mut self, hart: usize) {
-        let cycles_per_tick = self.cycles_per_tick;
+        let cycles_per_tick = self.order.cycles_per_tick;
         let state = &self.harts[hart];
         if state.pending_interrupts(&self.memory.hot[hart], cycles_per_tick) & state.sie == 0 {
             self.account(hart);
@@ -166,7 +166,7 @@ impl Machine {
         let tag = address >> PAGE_SHIFT << 1 | u64::from(self.memory.core(hart).context.user);
         let mut slot = self.memory.core(hart).fetch_translations.slot(address);
         if self.memory.core(hart).fetch_translations.entry(slot).tag != tag {
-            if self.watched {
+            if self.watch.is_on {
                 self.resolve_walk(Position::between_runs(hart), address, Access::Fetch);
             }
             let translated = self.memory.translate_fetch(hart, address);

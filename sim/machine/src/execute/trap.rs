@@ -39,7 +39,7 @@ impl Machine {
     /// Takes the interrupt of the highest priority, if one is pending and enabled.
     pub(crate) fn take_interrupt(&mut self, hart: usize) {
         let (state, hot) = (&self.harts[hart], &self.memory.hot[hart]);
-        let pending = state.pending_interrupts(hot, self.cycles_per_tick) & state.sie;
+        let pending = state.pending_interrupts(hot, self.order.cycles_per_tick) & state.sie;
         if pending == 0 || !state.interrupts_are_on(hot) || state.activity != Activity::Running {
             return;
         }

@@ -41,7 +41,7 @@ impl Machine {
 
     fn change(&mut self, changes: Changes) {
         let before = Changed {
-            instructions: self.instructions,
+            instructions: self.accounting.instructions,
             seed: self.configuration.seed,
             contention_manager: self.configuration.board.transactions.manager,
         };

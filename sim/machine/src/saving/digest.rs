@@ -85,7 +85,7 @@ impl Machine {
         // From here on the saved disks name what their images hold; where the images lie is not part of the run.
         self.bus.disk_digests()?;
         let harts: Vec<_> = self.harts.iter().zip(&self.memory.hot).map(DigestedHart::of).collect();
-        let state = (&harts, counters, self.bus.save(), self.instructions, &self.transactions);
+        let state = (&harts, counters, self.bus.save(), self.accounting.instructions, &self.transactions);
         postcard::to_io(&state, &mut hasher).map_err(|error| MachineError::Digest(error.to_string()))?;
         for index in self.nonzero_pages() {
             hasher.update(&(index as u32).to_le_bytes());

@@ -78,13 +78,13 @@ impl Machine {
             memory: self.memory.save(),
             transactions: self.transactions.clone(),
             bus: self.bus.save(),
-            statistics: self.statistics.clone(),
-            critical_sections: self.critical_sections.clone(),
+            statistics: self.accounting.statistics.clone(),
+            critical_sections: self.accounting.critical_sections.clone(),
             console: self.console.clone(),
             symbols: self.symbols.clone(),
-            next_turns: self.next_turns.clone(),
-            external_interrupts: self.external_interrupts,
-            instructions: self.instructions,
+            next_turns: self.order.next_turns.clone(),
+            external_interrupts: self.order.external_interrupts,
+            instructions: self.accounting.instructions,
         };
         let mut file = AtomicFile::create(path)?;
         match self.write_snapshot(&state, &mut file) {
@@ -152,16 +152,16 @@ impl Machine {
         machine.memory.restore(state.memory).map_err(|error| content(&error.to_string()))?;
         machine.changed = state.changed;
         machine.harts = state.harts;
-        machine.statistics = state.statistics;
-        machine.critical_sections = state.critical_sections;
-        if !machine.critical_sections.restore(harts) {
+        machine.accounting.statistics = state.statistics;
+        machine.accounting.critical_sections = state.critical_sections;
+        if !machine.accounting.critical_sections.restore(harts) {
             return Err(content("its critical sections are impossible").into());
         }
         machine.console = state.console;
         machine.symbols = state.symbols;
-        machine.next_turns = state.next_turns;
-        machine.external_interrupts = state.external_interrupts;
-        machine.instructions = state.instructions;
+        machine.order.next_turns = state.next_turns;
+        machine.order.external_interrupts = state.external_interrupts;
+        machine.accounting.instructions = state.instructions;
         machine.restore_transactions(state.transactions).map_err(SnapshotError::Content)?;
         machine.check_harts().map_err(SnapshotError::Content)?;
         Ok(machine)
@@ -170,14 +170,14 @@ impl Machine {
     /// Checks what the interpreter and the scheduler rely on, after a state was read.
     fn check_harts(&self) -> Result<(), String> {
         for (index, (hart, hot)) in self.harts.iter().zip(&self.memory.hot).enumerate() {
-            let turn = self.next_turns[index];
+            let turn = self.order.next_turns[index];
             let turn_fits = match hart.activity {
                 Activity::Stopped => turn == u64::MAX,
                 Activity::Running => turn == hot.cycle,
                 Activity::Waiting | Activity::Suspended { .. } => turn >= hot.cycle,
                 Activity::BackingOff { until } => turn >= hot.cycle && until >= turn && until < TIME_CYCLES_MAX,
             };
-            let lines_up = self.external_interrupts >> index & 1 == 1;
+            let lines_up = self.order.external_interrupts >> index & 1 == 1;
             if !hart.is_possible(hot) {
                 return Err(format!("hart {index} has impossible registers"));
             } else if !turn_fits {
@@ -189,7 +189,7 @@ impl Machine {
             }
         }
         let none_beyond = |harts: u64| harts.checked_shr(self.harts.len() as u32).unwrap_or(0) == 0;
-        if !none_beyond(self.external_interrupts) || !none_beyond(self.bus.external_interrupt_harts()) {
+        if !none_beyond(self.order.external_interrupts) || !none_beyond(self.bus.external_interrupt_harts()) {
             return Err("it interrupts harts that do not exist".to_owned());
         }
         Ok(())

@@ -184,7 +184,7 @@ impl Machine {
         let (line_number, words) = (entry.line, if store { entry.writable_words } else { entry.readable_words });
         let shift = line_table::shift(timed);
         let physical = u64::from(line_number) << shift | address & ((1 << shift) - 1);
-        if self.watched && self.transactions.is_active(at.hart) {
+        if self.watch.is_on && self.transactions.is_active(at.hart) {
             let needed = word_mask(physical, size_bytes);
             if words & needed != needed {
                 let (line, pc) = (physical >> LINE_SHIFT, self.pc_in_run(at));

@@ -1,14 +1,26 @@
 //! What the isolation checker (`--check-isolation`) is told: every access of the run, by whole words, and what became of each
 //! transaction. It changes nothing that the guest or the statistics could see.
 
+use crate::events::End;
 use crate::execute::door::Stop;
 use crate::execute::position::Position;
-use crate::machine::{End, Machine};
+use crate::machine::Machine;
 use crate::transaction::Words;
 use concord_abi::exit::Exit;
-use concord_htm::check::{Observer, Violation};
+use concord_htm::check::{Checker, Observer, Violation};
 use concord_htm::{Ended, Loss, Memory, WORD_SHIFT};
 use concord_mem::translation::WalkerAccess;
+
+/// Who looks at accesses beyond the line table.
+#[derive(Default)]
+pub(crate) struct Watch {
+    /// A transaction lives, or the isolation checker watches: accesses and walks that the line table does not answer are looked at
+    /// more closely.
+    pub is_on: bool,
+    pub checker: Option<Checker>,
+    /// What the checker found.
+    pub violation: Option<String>,
+}
 
 /// The words that an access touches.
 fn words(physical: u64, size_bytes: u64) -> std::ops::RangeInclusive<u64> {
@@ -26,7 +38,7 @@ impl Machine {
     /// Reads RAM for a hart.
     #[inline]
     pub(crate) fn read_ram(&mut self, at: Position, physical: u64, size_bytes: u64) -> Result<u64, Stop> {
-        if self.watched && self.checker.is_some() {
+        if self.watch.is_on && self.watch.checker.is_some() {
             self.check_read(at, physical, size_bytes, true)?;
         }
         Ok(self.memory.ram.read(physical, size_bytes))
@@ -35,7 +47,7 @@ impl Machine {
     /// Writes RAM for a hart.
     #[inline]
     pub(crate) fn write_ram(&mut self, at: Position, physical: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
-        if self.watched && self.checker.is_some() {
+        if self.watch.is_on && self.watch.checker.is_some() {
             return self.write_ram_checked(at, physical, size_bytes, value);
         }
         self.memory.ram.write(physical, size_bytes, value);
@@ -46,7 +58,7 @@ impl Machine {
         let (observer, pc) = (self.observer(at.hart), self.pc_in_run(at));
         let old: Vec<u64> = words(physical, size_bytes).map(|word| Words(&self.memory.ram).load(word)).collect();
         self.memory.ram.write(physical, size_bytes, value);
-        let Some(checker) = &mut self.checker else { return Ok(()) };
+        let Some(checker) = &mut self.watch.checker else { return Ok(()) };
         let mut result = Ok(());
         for (word, old) in words(physical, size_bytes).zip(old) {
             let new = Words(&self.memory.ram).load(word);
@@ -63,11 +75,11 @@ impl Machine {
         size_bytes: u64,
         depends: bool,
     ) -> Result<(), Stop> {
-        if self.checker.is_none() {
+        if self.watch.checker.is_none() {
             return Ok(());
         }
         let (observer, pc) = (self.observer(at.hart), self.pc_in_run(at));
-        let Some(checker) = &mut self.checker else { return Ok(()) };
+        let Some(checker) = &mut self.watch.checker else { return Ok(()) };
         let mut result = Ok(());
         for word in words(physical, size_bytes) {
             let value = Words(&self.memory.ram).load(word);
@@ -81,12 +93,12 @@ impl Machine {
 
     /// A hart's walker is about to make these accesses.
     pub(super) fn check_walk(&mut self, at: Position, steps: &[WalkerAccess]) {
-        if self.checker.is_none() || steps.is_empty() {
+        if self.watch.checker.is_none() || steps.is_empty() {
             return;
         }
         let observer = Observer::Walker { hart: at.hart, active: self.transactions.active_id(at.hart) };
         let pc = self.pc_in_run(at);
-        let Some(checker) = &mut self.checker else { return };
+        let Some(checker) = &mut self.watch.checker else { return };
         let mut result = Ok(());
         for step in steps {
             let word = step.address >> WORD_SHIFT;
@@ -102,7 +114,7 @@ impl Machine {
 
     /// A device wrote to a range of RAM, and whoever had words of it lost.
     pub(super) fn check_device_write(&mut self, address: u64, length: u64) {
-        let Some(checker) = &mut self.checker else { return };
+        let Some(checker) = &mut self.watch.checker else { return };
         let mut result = Ok(());
         for word in words(address, length) {
             let value = Words(&self.memory.ram).load(word);
@@ -112,14 +124,14 @@ impl Machine {
     }
 
     pub(super) fn check_commit(&mut self, hart: usize, ended: &Ended) {
-        if let (Some(checker), Ended::Committed { id, .. }) = (&mut self.checker, ended) {
+        if let (Some(checker), Ended::Committed { id, .. }) = (&mut self.watch.checker, ended) {
             let result = checker.commit(*id, &Words(&self.memory.ram));
             let _ = self.report(hart, result);
         }
     }
 
     pub(super) fn check_rollback(&mut self, loss: &Loss) {
-        if let Some(checker) = &mut self.checker {
+        if let Some(checker) = &mut self.watch.checker {
             let result = checker.rollback(loss.id, &Words(&self.memory.ram));
             let _ = self.report(loss.hart, result);
         }
@@ -128,16 +140,16 @@ impl Machine {
     /// Follows every access from here on, as if the configuration had said so from the beginning.
     pub fn check_isolation(&mut self) {
         self.configuration.check_isolation = true;
-        if self.checker.is_none() {
+        if self.watch.checker.is_none() {
             self.watch_isolation();
         }
     }
 
     /// Switches the checker on, for a machine that may have live transactions.
     pub(crate) fn watch_isolation(&mut self) {
-        let mut checker = concord_htm::check::Checker::new();
+        let mut checker = Checker::new();
         checker.adopt(self.transactions.written_words(), &Words(&self.memory.ram));
-        self.checker = Some(checker);
+        self.watch.checker = Some(checker);
         self.update_watched();
     }
 
@@ -146,7 +158,7 @@ impl Machine {
         match result {
             Ok(()) => Ok(()),
             Err(violation) => {
-                self.violation.get_or_insert_with(|| violation.to_string());
+                self.watch.violation.get_or_insert_with(|| violation.to_string());
                 self.end(End { exit: Exit::IsolationViolated, code: 0, hart: Some(hart) });
                 Err(Stop::Ended)
             }
