@@ -149,6 +149,41 @@ fn every_recorded_table_is_cited_and_has_its_declaration() {
     assert_none(&problems);
 }
 
+/// The folder of a package of ours.
+fn package_folder(package: &str) -> String {
+    match package.strip_prefix("concord-") {
+        None => "cli".to_owned(),
+        Some("lab") => "lab".to_owned(),
+        Some(room) => format!("sim/{room}"),
+    }
+}
+
+/// Whether a command `cargo test -p PACKAGE --test NAME ...` names a test that exists; true for every other text.
+fn names_a_test_that_exists(command: &str) -> bool {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let after = |option: &str| words.iter().position(|word| *word == option).and_then(|at| words.get(at + 1));
+    let (Some(package), Some(test)) = (after("-p"), after("--test")) else { return true };
+    let tests = root().join(package_folder(package)).join("tests");
+    let is_declared =
+        || read(&tests.with_file_name("Cargo.toml")).contains(&format!("name = \"{test}\"\npath = \"tests/"));
+    tests.join(format!("{test}.rs")).is_file() || tests.join(test).join("main.rs").is_file() || is_declared()
+}
+
+#[test]
+fn what_holds_a_claim_exists() {
+    let mut problems = Vec::new();
+    for claim in claims().entries() {
+        let source = claim.source();
+        for code in source.split('`').skip(1).step_by(2) {
+            let is_file = code.contains('/') && !code.contains(' ') && (code.ends_with(".rs") || code.ends_with(".c"));
+            if (is_file && !root().join(code).is_file()) || !names_a_test_that_exists(code) {
+                problems.push(format!("`{code}` is named by the claim {:?} and is not there", claim.says));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
 #[test]
 fn recorded_tables_are_compact() {
     const LINES_MAX: usize = 300;

@@ -1,6 +1,6 @@
-//! Finds figures in prose: numbers with a decimal fraction, numbers behind `±`, and numbers before a unit of measurements. Code,
-//! fenced or between backticks, and the targets of links are no prose. What is not found: figures in words, and whole numbers without
-//! such a unit.
+//! Finds figures in prose: numbers with a decimal fraction, numbers behind `±`, and numbers before a unit of measurements. Numbers of
+//! sections are none. Code, fenced or between backticks, and the targets of links are no prose. Figures in words, and whole numbers
+//! without such a unit, are not found.
 
 use crate::entry::NotMeasured;
 
@@ -93,7 +93,8 @@ fn figures(line: &str) -> Vec<String> {
         let end = begin + number_length(&line[begin..]);
         at = end;
         let before = line[..begin].chars().next_back();
-        if before.is_some_and(|before| before.is_alphanumeric() || "_/.".contains(before)) {
+        let is_section = line[..begin].ends_with("section ") || line[..begin].ends_with("sections ");
+        if is_section || before.is_some_and(|before| before.is_alphanumeric() || "_/.".contains(before)) {
             continue;
         }
         let number = &line[begin..end];
@@ -136,7 +137,7 @@ mod tests {
             ("It takes 88% fewer, and 3 times as long, in 20 minutes.", 3),
             ("| find | +0.20 ± 2.16 |", 2),
             ("44,800 restarts, 435 million cycles", 1),
-            ("On 8 harts, 3 seeds, size `1.5`, in section 5", 0),
+            ("On 8 harts, 3 seeds, size `1.5`, in section 5.2", 0),
             ("```\n1.5\n```\n[a](b-1.5.md) x86_64 v2.5", 0),
             ("a ± 3 b", 1),
             ("2 seconds-long steps, 2 timeslices", 1),
