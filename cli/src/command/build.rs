@@ -68,6 +68,7 @@ fn print_list(json: bool) -> anyhow::Result<()> {
             serde_json::json!({
                 "name": listed.name,
                 "description": listed.description,
+                "damage": listed.damage,
                 "directory": listed.built.as_ref().map(|guest| &guest.directory),
                 "guest": listed.built.as_ref().map(|guest| &guest.manifest),
             })
@@ -78,7 +79,7 @@ fn print_list(json: bool) -> anyhow::Result<()> {
     for listed in guests {
         writeln!(text, "{}: {}", listed.name, listed.description)?;
         match listed.built {
-            None => writeln!(text, "    not built")?,
+            None => writeln!(text, "    {}", listed.damage.as_deref().unwrap_or("not built"))?,
             Some(built) => {
                 let files: Vec<&str> = built.manifest.artifacts.keys().map(String::as_str).collect();
                 writeln!(text, "    {}: {}", built.directory.display(), files.join(", "))?;

@@ -1,9 +1,12 @@
 //! The cache of built guests: `<cache>/concord/guests/<name>-<first 16 digits of the digest>/`, each folder with `guest.json`.
 //!
 //! A guest is built in a folder of its own beside its final place and renamed into it when everything is there, so that a folder
-//! under its final name is always complete. What an interrupted build left is swept by the next one.
+//! under its final name is always complete. The next build removes what an interrupted one has left. Builds of guests of one name wait for
+//! each other.
 
 use super::error::Error;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::{Errno, retry_on_intr};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -84,18 +87,43 @@ impl Cache {
         self.root.join("guests").join(format!("{name}-{}", &digest[..16]))
     }
 
-    /// The guest with this digest, if it has been built. A manifest that does not fit its folder is an error.
+    /// Waits until nobody else builds a guest called `name`, and keeps others from it until the value is dropped or the process ends.
+    /// `waits` is called when there is somebody to wait for.
+    pub fn lock(&self, name: &str, waits: impl FnOnce()) -> Result<BuildLock, Error> {
+        let path = self.folder("locks")?.join(name);
+        let file = fs::File::options().create(true).append(true).open(&path).map_err(Error::file("open", &path))?;
+        let locked = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => {
+                waits();
+                retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))
+            }
+            result => result,
+        };
+        locked.map_err(|error| Error::file("lock", &path)(error.into()))?;
+        Ok(BuildLock { _file: file })
+    }
+
+    /// Removes the folder of the guest with this digest.
+    pub fn remove(&self, name: &str, digest: &str) -> Result<(), Error> {
+        let directory = self.place(name, digest);
+        fs::remove_dir_all(&directory).map_err(Error::file("remove", &directory))
+    }
+
+    /// The guest with this digest, if it has been built.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] when its folder lacks files, or has files of other sizes than its manifest says.
     pub fn find(&self, name: &str, digest: &str) -> Result<Option<Guest>, Error> {
         let directory = self.place(name, digest);
         if !directory.exists() {
             return Ok(None);
         }
-        let path = directory.join(MANIFEST);
-        let text = fs::read(&path).map_err(Error::file("read", &path))?;
-        let damaged = |reason: String| Error::Manifest { path: path.clone(), reason };
-        let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        let damaged = |reason: String| Error::Damaged { name: name.to_owned(), path: directory.clone(), reason };
+        let text = fs::read(directory.join(MANIFEST)).map_err(|error| damaged(format!("{MANIFEST}: {error}")))?;
+        let manifest: Manifest =
+            serde_json::from_slice(&text).map_err(|error| damaged(format!("{MANIFEST}: {error}")))?;
         if manifest.digest != digest || manifest.name != name {
-            return Err(damaged(String::from("it describes another guest")));
+            return Err(damaged(format!("{MANIFEST} describes another guest")));
         }
         for artifact in manifest.artifacts.values() {
             match fs::metadata(directory.join(&artifact.file)) {
@@ -123,6 +151,13 @@ impl Cache {
         }
         Ok(Staging { path })
     }
+}
+
+/// Keeps other builds of a guest waiting.
+#[derive(Debug)]
+pub struct BuildLock {
+    /// The system lets go of the lock when it closes the file.
+    _file: fs::File,
 }
 
 /// A guest being built: `work` for what is thrown away, `out` for what becomes the guest's folder.
@@ -161,8 +196,11 @@ impl Staging {
             artifacts: described,
         };
         let path = self.out().join(MANIFEST);
-        let mut text = serde_json::to_vec_pretty(&manifest)
-            .map_err(|error| Error::Manifest { path: path.clone(), reason: error.to_string() })?;
+        let mut text = serde_json::to_vec_pretty(&manifest).map_err(|error| Error::File {
+            action: "write",
+            path: path.clone(),
+            source: error.into(),
+        })?;
         text.push(b'\n');
         fs::write(&path, text).map_err(Error::file("write", &path))?;
         let directory = cache.place(name, &manifest.digest);
@@ -251,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_guest_is_an_error_that_names_the_manifest() {
+    fn a_damaged_guest_is_an_error_that_names_its_folder() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path());
         let staging = cache.stage("kernel").unwrap();
@@ -259,9 +297,29 @@ mod tests {
         let guest = staging.complete(&cache, "kernel", &inputs(), &[("Image", String::from("Image"))]).unwrap();
         fs::write(guest.artifact("Image").unwrap(), b"ab").unwrap();
         let error = cache.find("kernel", &inputs().digest()).unwrap_err().to_string();
-        assert!(error.contains("guest.json") && error.contains("2 bytes, not 3"), "{error}");
+        assert!(error.contains(guest.directory.to_str().unwrap()) && error.contains("2 bytes, not 3"), "{error}");
         fs::write(guest.directory.join("guest.json"), b"{").unwrap();
-        assert!(matches!(cache.find("kernel", &inputs().digest()), Err(Error::Manifest { .. })));
+        assert!(matches!(cache.find("kernel", &inputs().digest()), Err(Error::Damaged { .. })));
+        fs::remove_file(guest.directory.join("guest.json")).unwrap();
+        assert!(matches!(cache.find("kernel", &inputs().digest()), Err(Error::Damaged { .. })));
+        cache.remove("kernel", &inputs().digest()).unwrap();
+        assert_eq!(cache.find("kernel", &inputs().digest()).unwrap(), None);
+    }
+
+    #[test]
+    fn one_build_of_a_guest_waits_for_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let first = cache.lock("kernel", || panic!("nobody else builds")).unwrap();
+        cache.lock("rootfs", || panic!("nobody builds this guest")).unwrap();
+        let (waits, is_waiting) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| cache.lock("kernel", || waits.send(()).unwrap()).map(drop));
+            is_waiting.recv().unwrap();
+            drop(first);
+            second.join().unwrap().unwrap();
+        });
+        cache.lock("kernel", || panic!("both have ended")).unwrap();
     }
 
     #[test]

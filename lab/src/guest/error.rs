@@ -88,10 +88,12 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
-    /// The manifest of a built guest is not what the builder writes.
-    #[error("{path} is damaged ({reason}); remove its folder and build the guest again", path = path.display())]
-    Manifest {
-        /// The manifest.
+    /// The folder of a built guest does not hold what the builder left there.
+    #[error("{path}: guest {name} is damaged ({reason}); `concord build {name}` builds it again", path = path.display())]
+    Damaged {
+        /// The guest's name.
+        name: String,
+        /// Its folder.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,

@@ -137,14 +137,20 @@ pub struct Listed {
     pub description: &'static str,
     /// The built guest; `None` when `concord build` would have to make it.
     pub built: Option<Guest>,
+    /// What is wrong with a guest that was built and is damaged.
+    pub damage: Option<String>,
 }
 
 /// Every guest there is, and whether it is built. Does not use the network and builds nothing.
 pub fn list() -> Result<Vec<Listed>, Error> {
     let cache = Cache::of_user()?;
     let look = |recipe: &&dyn Recipe| {
-        let built = find(*recipe, &cache)?;
-        Ok(Listed { name: recipe.name(), description: recipe.description(), built })
+        let (built, damage) = match find(*recipe, &cache) {
+            Ok(built) => (built, None),
+            Err(error @ Error::Damaged { .. }) => (None, Some(error.to_string())),
+            Err(error) => return Err(error),
+        };
+        Ok(Listed { name: recipe.name(), description: recipe.description(), built, damage })
     };
     RECIPES.iter().map(look).collect()
 }
@@ -170,9 +176,7 @@ pub fn build(names: &[String], options: &Options, progress: &dyn Progress) -> Re
     let mut guests = Vec::new();
     for recipe in wanted {
         for step in with_needs(recipe) {
-            let runner = Runner::new(log_path(&cache, step.name())?, progress)?;
-            let kitchen = Kitchen { cache: &cache, runner: &runner, index, jobs: options.jobs.max(1) };
-            let guest = build_one(step, kitchen)?;
+            let guest = build_one(step, &cache, index, options.jobs.max(1), progress)?;
             // One fetch serves every guest of this call.
             index = Index::WhenMissing;
             if step.name() == recipe.name() {
@@ -194,22 +198,47 @@ fn with_needs(recipe: &'static dyn Recipe) -> Vec<&'static dyn Recipe> {
     steps
 }
 
-/// Takes a guest from the cache, or makes it when it is not there.
-fn build_one(recipe: &dyn Recipe, kitchen: Kitchen) -> Result<Guest, Error> {
-    let started = Instant::now();
+/// Takes a guest from the cache, or makes it when it is not there or damaged. Waits while another process makes it.
+fn build_one(
+    recipe: &dyn Recipe,
+    cache: &Cache,
+    index: Index,
+    jobs: usize,
+    progress: &dyn Progress,
+) -> Result<Guest, Error> {
     let name = recipe.name();
-    let inputs = recipe.inputs(&kitchen)?;
-    // Between digest and download the index must not change.
-    let kitchen = Kitchen { index: Index::WhenMissing, ..kitchen };
-    let progress = kitchen.runner.progress();
-    if let Some(guest) = kitchen.cache.find(name, &inputs.digest())? {
-        progress.finish(name, &guest.directory, None);
+    let runner = Runner::new(log_path(cache, &format!("{name}-inputs"))?, progress)?;
+    let inputs = recipe.inputs(&Kitchen { cache, runner: &runner, index, jobs })?;
+    let digest = inputs.digest();
+    let take = || {
+        let found = cache.find(name, &digest);
+        if let Ok(Some(guest)) = &found {
+            progress.finish(name, &guest.directory, None);
+        }
+        found
+    };
+    if let Ok(Some(guest)) = take() {
         return Ok(guest);
     }
+    let _lock =
+        cache.lock(name, || progress.note(&format!("{name}: another build is at work on it; waiting for it")))?;
+    let started = Instant::now();
+    match take() {
+        Ok(Some(guest)) => return Ok(guest),
+        Ok(None) => {}
+        Err(Error::Damaged { path, reason, .. }) => {
+            progress.note(&format!("{name}: {} is damaged ({reason}) and is built again", path.display()));
+            cache.remove(name, &digest)?;
+        }
+        Err(error) => return Err(error),
+    }
     progress.begin(name, recipe.steps_count());
-    let staging = kitchen.cache.stage(name)?;
+    let runner = Runner::new(log_path(cache, name)?, progress)?;
+    // Between digest and download the index must not change.
+    let kitchen = Kitchen { cache, runner: &runner, index: Index::WhenMissing, jobs };
+    let staging = cache.stage(name)?;
     let artifacts = recipe.cook(&kitchen, &staging)?;
-    let guest = staging.complete(kitchen.cache, name, &inputs, &artifacts)?;
+    let guest = staging.complete(cache, name, &inputs, &artifacts)?;
     progress.finish(name, &guest.directory, Some(started.elapsed().as_secs_f64()));
     Ok(guest)
 }
@@ -243,6 +272,21 @@ mod tests {
     /// A recipe that only says what it needs.
     struct Dish(&'static str, &'static [&'static dyn Recipe]);
 
+    /// Keeps the lines.
+    #[derive(Default)]
+    struct Notes(std::sync::Mutex<Vec<String>>);
+
+    impl Progress for Notes {
+        fn note(&self, text: &str) {
+            self.0.lock().unwrap().push(text.to_owned());
+        }
+
+        fn finish(&self, guest: &str, _: &std::path::Path, seconds: Option<f64>) {
+            let how = if seconds.is_some() { "built" } else { "taken" };
+            self.0.lock().unwrap().push(format!("{guest} {how}"));
+        }
+    }
+
     impl Recipe for Dish {
         fn name(&self) -> &'static str {
             self.0
@@ -264,9 +308,48 @@ mod tests {
             Ok(Inputs::default())
         }
 
-        fn cook(&self, _: &Kitchen, _: &Staging) -> Result<Artifacts, Error> {
-            Ok(Artifacts::new())
+        fn cook(&self, _: &Kitchen, staging: &Staging) -> Result<Artifacts, Error> {
+            std::fs::write(staging.out().join("Image"), self.0).unwrap();
+            Ok(vec![("Image", String::from("Image"))])
         }
+    }
+
+    #[test]
+    fn a_damaged_guest_is_said_to_be_and_built_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let notes = Notes::default();
+        let build = || build_one(&Dish("toy", &[]), &cache, Index::Cached, 1, &notes).unwrap();
+        let image = build().artifact("Image").unwrap();
+        build();
+        std::fs::write(&image, b"damage").unwrap();
+        build();
+        assert_eq!(std::fs::read(&image).unwrap(), b"toy");
+        let notes = notes.0.lock().unwrap();
+        assert_eq!([&notes[0], &notes[1], &notes[3]], ["toy built", "toy taken", "toy built"], "{notes:?}");
+        assert!(notes[2].contains("Image has 6 bytes, not 3") && notes[2].ends_with("is built again"), "{notes:?}");
+    }
+
+    #[test]
+    fn two_builds_at_once_make_a_guest_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let notes = Notes::default();
+        let lock = cache.lock("toy", || {}).unwrap();
+        let build = || build_one(&Dish("toy", &[]), &cache, Index::Cached, 1, &notes).unwrap();
+        std::thread::scope(|scope| {
+            let builds = [scope.spawn(build), scope.spawn(build)];
+            // Both have said that they wait.
+            while notes.0.lock().unwrap().len() < 2 {
+                std::thread::yield_now();
+            }
+            drop(lock);
+            let [first, second] = builds.map(|build| build.join().unwrap());
+            assert_eq!(first, second);
+        });
+        let mut notes = notes.0.into_inner().unwrap();
+        notes[2..].sort();
+        assert_eq!(notes[2..], ["toy built", "toy taken"], "{notes:?}");
     }
 
     #[test]
