@@ -10,7 +10,6 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 const FUNCTIONS_MAX: usize = 15;
-const LOCKS_MAX: usize = 10;
 const CONFLICTS_MAX: usize = 10;
 const SECTIONS_MAX: usize = 10;
 
@@ -26,7 +25,6 @@ fn text(document: &ResultDocument, files: &[(&str, &Path)], bold: bool) -> Strin
     let mut tables = vec![cycles(document, bold)];
     tables.extend(caches(document, bold));
     tables.extend(functions(&document.functions, bold));
-    tables.extend(locks(document, bold));
     tables.extend(sections(&document.sections, bold));
     tables.extend(transactions(&document.harts, bold));
     tables.extend(conflicts(&document.conflicts, bold));
@@ -151,17 +149,6 @@ fn functions(functions: &[FunctionResult], bold: bool) -> Option<Table> {
         add(&mut table, &function.name, [grouped(function.cycles), share]);
     }
     (!functions.is_empty()).then_some(table)
-}
-
-fn locks(document: &ResultDocument, bold: bool) -> Option<Table> {
-    let headings = ["call site", "acquisitions", "contended", "spin cycles", "hold cycles"];
-    let mut table = table("locks", &headings, bold);
-    for lock in document.locks.iter().take(LOCKS_MAX) {
-        let counters = &lock.counters;
-        let values = [counters.acquisitions, counters.contended, counters.spin_cycles, counters.hold_cycles];
-        add(&mut table, &lock.lock, [lock.call_site.clone()].into_iter().chain(values.map(grouped)));
-    }
-    (!document.locks.is_empty()).then_some(table)
 }
 
 /// The call sites of critical sections that cost most; none where no hint spoke of sections.

@@ -24,11 +24,6 @@ pub enum Hint {
     Fail = 6,
     /// A hart starts to spin on a lock; the argument is the lock's address. Goes on with the spin on it that is open.
     LockSpinBegin = 16,
-    /// A hart holds a lock; the argument is the lock's address. Ends the spin if one was begun. For programs that have no
-    /// sections.
-    LockAcquired = 17,
-    /// A hart lets a lock go that [`Hint::LockAcquired`] spoke of; the argument is the lock's address.
-    LockReleased = 18,
     /// One turn of a loop that only reads while it waits. It counts for the spin that is open on the hart, whatever the argument,
     /// and for nothing where none is.
     LockTest = 19,
@@ -84,7 +79,7 @@ impl SectionKind {
 
 impl Hint {
     /// Every hint, with the name it has in the C header.
-    pub const ALL: [(Hint, &'static str); 15] = [
+    pub const ALL: [(Hint, &'static str); 13] = [
         (Hint::GearFunctional, "GEAR_FUNCTIONAL"),
         (Hint::GearTimed, "GEAR_TIMED"),
         (Hint::Marker, "MARKER"),
@@ -92,8 +87,6 @@ impl Hint {
         (Hint::RegionEnd, "REGION_END"),
         (Hint::Fail, "FAIL"),
         (Hint::LockSpinBegin, "LOCK_SPIN_BEGIN"),
-        (Hint::LockAcquired, "LOCK_ACQUIRED"),
-        (Hint::LockReleased, "LOCK_RELEASED"),
         (Hint::LockTest, "LOCK_TEST"),
         (Hint::LockTestAndSet, "LOCK_TEST_AND_SET"),
         (Hint::LockSpinAbandoned, "LOCK_SPIN_ABANDONED"),
@@ -158,7 +151,7 @@ mod tests {
             assert_eq!(Hint::from_instruction(word), Some((hint, 10)));
             assert_eq!(Hint::from_instruction(word | 1 << 7), None, "rd must be x0");
         }
-        for code in [15, 22, 31, 37, 39, 45, 47, 49] {
+        for code in [15, 17, 18, 22, 31, 37, 39, 45, 47, 49] {
             assert_eq!(Hint::from_instruction(code << 20 | 0x2013), None, "{code}");
         }
         assert_eq!(Hint::from_instruction(0x2013), None, "code 0 says nothing");

@@ -7,7 +7,6 @@ pub(crate) mod trace;
 
 use crate::execute::position::Position;
 use crate::machine::Machine;
-use concord_abi::hint::Hint;
 use critical_sections::{CriticalSections, LockHint};
 use statistics::Statistics;
 use trace::{Doing, Trace};
@@ -50,10 +49,6 @@ impl Machine {
             self.accounting.critical_sections.hint(&LockHint { hart: at.hart, code, lock, call_site, now, transaction })
         {
             self.accounting.trace.push(at.hart, Doing::Spinning { lock: spun.lock }, spun.since, now);
-        }
-        if let Some(hint @ (Hint::LockSpinBegin | Hint::LockAcquired | Hint::LockReleased)) = Hint::from_code(code) {
-            let site = self.pc_in_run(at);
-            self.accounting.statistics.lock(at.hart, hint, (lock, site), now, &mut self.accounting.trace);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The result document: everything a run says about itself, in one JSON object.
 
 use crate::accounting::critical_sections::report::{SectionLockResult, SectionResult, SectionTotals};
-use crate::accounting::statistics::{LockCounters, SAMPLE_CYCLES};
+use crate::accounting::statistics::SAMPLE_CYCLES;
 use crate::configuration::{Configuration, Gear};
 use crate::error::MachineError;
 use crate::hart::Privilege;
@@ -51,8 +51,6 @@ pub struct ResultDocument {
     pub harts: Vec<HartResult>,
     /// Where the time went, most first.
     pub functions: Vec<FunctionResult>,
-    /// Locks that the guest's hints spoke of, most spin cycles first.
-    pub locks: Vec<LockResult>,
     /// Call sites of the critical sections that the guest's hints spoke of, most cycles lost to synchronization first.
     pub sections: Vec<SectionResult>,
     /// All of them together, by the kind of lock.
@@ -133,16 +131,6 @@ pub struct FunctionResult {
     pub cycles: u64,
     /// Share of the cycles in which harts were not idle.
     pub share: f64,
-}
-
-/// One lock at one call site.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LockResult {
-    /// Address, with the symbol where there is one.
-    pub lock: String,
-    pub call_site: String,
-    #[serde(flatten)]
-    pub counters: LockCounters,
 }
 
 impl HartResult {
@@ -234,16 +222,6 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         transactions: *transactions,
     });
     let symbols = machine.symbols.as_ref();
-    let mut locks: Vec<_> = region
-        .locks
-        .iter()
-        .map(|((lock, site), counters)| LockResult {
-            lock: name(symbols.and_then(|symbols| symbols.lookup_data(*lock)), *lock),
-            call_site: place(symbols, *site),
-            counters: *counters,
-        })
-        .collect();
-    locks.sort_by_key(|lock| std::cmp::Reverse((lock.counters.spin_cycles, lock.counters.acquisitions)));
     Ok(ResultDocument {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -261,7 +239,6 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         region_cycles: region.cycles,
         harts: harts.collect(),
         functions: functions(symbols, &region.samples),
-        locks,
         sections: region.sections.sections(symbols),
         section_totals: region.sections.totals(),
         section_locks: region.sections.locks(symbols),

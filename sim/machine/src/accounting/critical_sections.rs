@@ -193,8 +193,6 @@ impl CriticalSections {
             Hint::LockTest => self.waited(hint, |cost| cost.test_loops += 1),
             Hint::LockTestAndSet => self.waited(hint, |cost| cost.test_and_set_loops += 1),
             Hint::LockSpinAbandoned => self.abandon(hint),
-            // A program without sections has got its lock, and `locks` knows what that cost.
-            Hint::LockAcquired => self.spins(hint).retain(|spin| spin.lock != hint.lock),
             _ => {}
         }
         None

@@ -1,10 +1,8 @@
-//! What a run counts beyond the harts' clocks: where the time went by program counter, and what locks cost.
+//! The counters of a run, or of its region of interest: samples of the program counter, and what the other parts have counted.
 
 use crate::accounting::critical_sections::report::SectionProfile;
-use crate::accounting::trace::{Doing, Trace};
 use crate::hart::{Hart, ModeCycles, Privilege};
 use crate::machine::Machine;
-use concord_abi::hint::Hint;
 use concord_htm::profile::Profile;
 use concord_mem::hot::HotState;
 use concord_mem::system::Counters;
@@ -13,28 +11,6 @@ use std::collections::BTreeMap;
 
 /// One program-counter sample stands for this many cycles of a running hart. Prime, so that it beats with no loop.
 pub const SAMPLE_CYCLES: u64 = 9973;
-
-/// What happened to a lock, by the lock's address and the address of the hint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LockCounters {
-    pub acquisitions: u64,
-    /// Acquisitions that began with a spin.
-    pub contended: u64,
-    pub spin_cycles: u64,
-    pub hold_cycles: u64,
-}
-
-/// What a hart is doing with locks.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct HartLocks {
-    /// The lock that the hart spins on, and since when.
-    spinning: Option<(u64, u64)>,
-    /// The locks it holds: lock, call site, since when.
-    held: Vec<(u64, u64, u64)>,
-}
-
-/// Locks that a hart can be seen to hold at once; a guest that only ever acquires must not fill the host's memory.
-const HELD_MAX: usize = 64;
 
 /// The clocks and counters at the beginning of the region of interest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,8 +25,6 @@ pub struct Baseline {
 pub struct Statistics {
     samples: BTreeMap<(Privilege, u64), u64>,
     next_samples: Vec<u64>,
-    locks: BTreeMap<(u64, u64), LockCounters>,
-    hart_locks: Vec<HartLocks>,
     /// Set while only the region of interest counts.
     pub baseline: Option<Baseline>,
     /// Everything as it was at the end of the region of interest, if that has come.
@@ -65,7 +39,6 @@ pub struct Region {
     pub cycles: u64,
     pub counters: Vec<Counters>,
     pub samples: BTreeMap<(Privilege, u64), u64>,
-    pub locks: BTreeMap<(u64, u64), LockCounters>,
     /// What transactions did, by hart.
     pub transactions: Vec<concord_htm::statistics::Counters>,
     /// How they met.
@@ -76,20 +49,12 @@ pub struct Region {
 
 impl Statistics {
     pub fn new(harts: usize) -> Statistics {
-        Statistics {
-            samples: BTreeMap::new(),
-            next_samples: vec![SAMPLE_CYCLES; harts],
-            locks: BTreeMap::new(),
-            hart_locks: vec![HartLocks::default(); harts],
-            baseline: None,
-            region: None,
-        }
+        Statistics { samples: BTreeMap::new(), next_samples: vec![SAMPLE_CYCLES; harts], baseline: None, region: None }
     }
 
     /// True when this counts for as many harts.
     pub(crate) fn fits(&self, harts: usize) -> bool {
         self.next_samples.len() == harts
-            && self.hart_locks.len() == harts
             && self
                 .baseline
                 .as_ref()
@@ -111,32 +76,6 @@ impl Statistics {
             *self.samples.entry((privilege, hot.pc)).or_default() += due;
         }
     }
-
-    /// A hint of a hart that speaks of a lock and stands at `site`.
-    pub(crate) fn lock(&mut self, hart: usize, hint: Hint, (lock, site): (u64, u64), now: u64, trace: &mut Trace) {
-        let mine = &mut self.hart_locks[hart];
-        match hint {
-            Hint::LockSpinBegin => mine.spinning = Some((lock, now)),
-            Hint::LockAcquired => {
-                let counters = self.locks.entry((lock, site)).or_default();
-                counters.acquisitions += 1;
-                if let Some((_, since)) = mine.spinning.take_if(|(spun_on, _)| *spun_on == lock) {
-                    counters.contended += 1;
-                    counters.spin_cycles += now.saturating_sub(since);
-                    trace.push(hart, Doing::Spinning { lock }, since, now);
-                }
-                if mine.held.len() < HELD_MAX {
-                    mine.held.push((lock, site, now));
-                }
-            }
-            _ => {
-                if let Some(index) = mine.held.iter().rposition(|(held, _, _)| *held == lock) {
-                    let (lock, site, since) = mine.held.remove(index);
-                    self.locks.entry((lock, site)).or_default().hold_cycles += now.saturating_sub(since);
-                }
-            }
-        }
-    }
 }
 
 impl Machine {
@@ -151,7 +90,6 @@ impl Machine {
         self.accounting.critical_sections.reset(|hart| self.memory.hot[hart].cycle);
         let statistics = &mut self.accounting.statistics;
         statistics.samples.clear();
-        statistics.locks.clear();
         statistics.region = None;
         statistics.baseline = Some(baseline);
     }
@@ -205,7 +143,6 @@ impl Machine {
             cycles: self.latest_cycle() - baseline.map_or(0, |baseline| baseline.cycle),
             counters: self.memory.cores().iter().map(|core| core.counters).collect(),
             samples: self.accounting.statistics.samples.clone(),
-            locks: self.accounting.statistics.locks.clone(),
             transactions: self.transactions.counters().to_vec(),
             conflicts: self.transactions.profile().clone(),
             sections: self.accounting.critical_sections.profile(),
