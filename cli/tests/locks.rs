@@ -36,5 +36,7 @@ fn critical_sections_are_counted_by_call_site_and_by_lock() {
     let timeline = read("timeline.json");
     let events = timeline["traceEvents"].as_array().or(timeline.as_array()).unwrap();
     let spins = events.iter().filter(|event| event["name"].as_str().is_some_and(|name| name.starts_with("spin ")));
-    assert_eq!(spins.count() as u64, contended, "every spin is a slice of the timeline");
+    let spins: Vec<_> = spins.collect();
+    assert_eq!(spins.len() as u64, contended, "every spin is a slice of the timeline");
+    assert!(spins.iter().all(|spin| spin["args"]["call site"] == section["site"]), "each names its call site");
 }

@@ -48,7 +48,7 @@ impl Machine {
         if let Some(spun) =
             self.accounting.critical_sections.hint(&LockHint { hart: at.hart, code, lock, call_site, now, transaction })
         {
-            self.accounting.trace.push(at.hart, Doing::Spinning { lock: spun.lock }, spun.since, now);
+            self.accounting.trace.push(at.hart, Doing::Spinning { lock: spun.lock, call_site }, spun.since, now);
         }
     }
 }

@@ -395,7 +395,7 @@ impl<'a> Runner<'a> {
             }
         }
         if let Some(tracer) = &mut self.tracer {
-            tracer.write(&mut self.machine.accounting.trace)?;
+            tracer.write(&mut self.machine.accounting.trace, self.machine.symbols.as_ref())?;
             for conflict in self.machine.transactions.take_conflicts() {
                 tracer.conflict(&conflict, self.machine.symbols.as_ref())?;
             }

@@ -154,7 +154,7 @@ impl Machine {
 
     /// A transaction's words are back in memory; nothing made from them may stay.
     fn note_rollback(&mut self, loss: &Loss) {
-        self.trace_attempt(loss.hart, loss.attempt_cycle, Some(loss.status));
+        self.trace_attempt(loss.hart, loss.id, loss.attempt_cycle, Some(loss.status));
         self.accounting.critical_sections.rolled_back(&Rollback {
             hart: loss.hart,
             id: loss.id,
@@ -292,7 +292,7 @@ impl Machine {
     /// What committed: the line table goes back to normal, and the costs are charged.
     fn committed(&mut self, hart: usize, ended: &Ended) {
         if let Ended::Committed { lines, overflowed_lines, attempt_cycle, id } = ended {
-            self.trace_attempt(hart, *attempt_cycle, None);
+            self.trace_attempt(hart, *id, *attempt_cycle, None);
             self.accounting.critical_sections.committed(hart, *id, self.memory.hot[hart].cycle);
             let costs = self.configuration.costs();
             self.release_lines(hart, lines);
@@ -362,9 +362,17 @@ impl Machine {
     }
 
     /// The timeline gets the attempt that ends now: with the status word of its restart, or committed.
-    fn trace_attempt(&mut self, hart: usize, begin_cycle: u64, status: Option<u64>) {
-        let cause = status.map(Cause::of_status);
-        self.accounting.trace.push(hart, Doing::Attempt { cause }, begin_cycle, self.memory.hot[hart].cycle);
+    fn trace_attempt(&mut self, hart: usize, id: u64, begin_cycle: u64, status: Option<u64>) {
+        if self.accounting.trace.is_enabled() {
+            let cause = status.map(Cause::of_status);
+            let call_site = self.accounting.critical_sections.call_site(id);
+            self.accounting.trace.push(
+                hart,
+                Doing::Attempt { cause, call_site },
+                begin_cycle,
+                self.memory.hot[hart].cycle,
+            );
+        }
     }
 }
 

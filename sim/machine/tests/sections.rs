@@ -333,6 +333,24 @@ fn a_resumed_run_has_the_sections_of_the_whole() {
     }
 }
 
+/// On the timeline, a wait for a lock and an attempt at a section name the call site.
+#[test]
+fn slices_of_the_timeline_name_their_call_sites() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("timeline.json");
+    document(machine(Gear::Functional), &Options { timeline: Some(path.clone()), ..Options::default() });
+    let timeline: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let count = |name: &str, site: u64| {
+        let site = format!("{site:#x}");
+        let events = timeline["traceEvents"].as_array().unwrap().iter();
+        events.filter(|event| event["name"] == name && event["args"]["call site"] == site).count()
+    };
+    assert_eq!(count(&format!("spin {FIRST:#x}"), SPUN), 2);
+    assert_eq!(count("transaction", OUTER), 1, "of the outermost section");
+    assert_eq!(count("restart: need-exclusive", EXCLUSIVE), 2);
+    assert_eq!((count("restart: nontransactional", MET), count("transaction", MET)), (1, 1));
+}
+
 /// A loop with hints of each sort takes as long as it takes with other instructions of no effect in their places, less one cycle for
 /// each of these; in the functional gear both take the same.
 #[test]

@@ -72,6 +72,15 @@ fn quoted(text: &str) -> io::Result<String> {
     serde_json::to_string(text).map_err(io::Error::from)
 }
 
+/// Ends the object of an event with its details.
+fn end_event(file: &mut AtomicFile, arguments: &[(&str, &str)]) -> io::Result<()> {
+    for (index, (name, value)) in arguments.iter().enumerate() {
+        let before = if index == 0 { ",\"args\":{" } else { "," };
+        write!(file, "{before}{}:{}", quoted(name)?, quoted(value)?)?;
+    }
+    file.write_all(if arguments.is_empty() { b"}" } else { b"}}" })
+}
+
 impl Timeline {
     /// Starts a timeline in a file.
     ///
@@ -90,26 +99,33 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// Something that went on from one cycle to another. A slice that ends before it begins is
+    /// Writes an activity that lasted from one cycle to another, with details by name. A slice that ends before it begins is
     /// drawn as an empty one.
     ///
     /// # Errors
     /// [`OutputError`] if it cannot be written, for instance to a full disk.
-    pub fn slice(&mut self, track: Track, name: &str, begin_cycles: u64, end_cycles: u64) -> Result<(), OutputError> {
+    pub fn slice(
+        &mut self,
+        track: Track,
+        name: &str,
+        (begin_cycles, end_cycles): (u64, u64),
+        arguments: &[(&str, &str)],
+    ) -> Result<(), OutputError> {
         let duration = Microseconds(end_cycles.saturating_sub(begin_cycles));
         self.name_track(track)?;
         self.write(|file| {
             write!(
                 file,
-                ",\n{{\"ph\":\"X\",\"pid\":{PROCESS},\"tid\":{},\"ts\":{},\"dur\":{duration},\"name\":{}}}",
+                ",\n{{\"ph\":\"X\",\"pid\":{PROCESS},\"tid\":{},\"ts\":{},\"dur\":{duration},\"name\":{}",
                 track.thread(),
                 Microseconds(begin_cycles),
                 quoted(name)?
-            )
+            )?;
+            end_event(file, arguments)
         })
     }
 
-    /// Something that happened at one cycle, and what there is to say of it.
+    /// Writes an event of one cycle, with details by name.
     ///
     /// # Errors
     /// As [`Timeline::slice`].
@@ -129,11 +145,7 @@ impl Timeline {
                 Microseconds(cycles),
                 quoted(name)?
             )?;
-            for (index, (name, value)) in arguments.iter().enumerate() {
-                let before = if index == 0 { ",\"args\":{" } else { "," };
-                write!(file, "{before}{}:{}", quoted(name)?, quoted(value)?)?;
-            }
-            file.write_all(if arguments.is_empty() { b"}" } else { b"}}" })
+            end_event(file, arguments)
         })
     }
 
@@ -190,14 +202,14 @@ mod tests {
 
     fn timeline(path: &Path) -> Timeline {
         let mut timeline = Timeline::create(path).expect("created");
-        timeline.slice(Track::Hart(1), "sys_read", 1_000, 2_345).expect("written");
-        timeline.slice(Track::Hart(0), "\"quoted\" \\ \n \u{1} é", 0, 1).expect("written");
+        timeline.slice(Track::Hart(1), "sys_read", (1_000, 2_345), &[("call site", "sys_read+0x4")]).expect("written");
+        timeline.slice(Track::Hart(0), "\"quoted\" \\ \n \u{1} é", (0, 1), &[]).expect("written");
         timeline.instant(Track::Hart(1), "interrupt 5", 2_000_001, &[]).expect("written");
-        timeline.slice(Track::Transactions(1), "transaction", 1_500, 2_500).expect("written");
+        timeline.slice(Track::Transactions(1), "transaction", (1_500, 2_500), &[]).expect("written");
         let arguments = [("rule", "size"), ("address", "\"there\"")];
         timeline.instant(Track::Transactions(1), "conflict", 2_000, &arguments).expect("written");
         timeline.counter("misses", u64::MAX, u64::MAX).expect("written");
-        timeline.slice(Track::Hart(0), "backwards", 5, 4).expect("written");
+        timeline.slice(Track::Hart(0), "backwards", (5, 4), &[]).expect("written");
         timeline
     }
 
@@ -251,7 +263,7 @@ mod tests {
             let directory = tempfile::tempdir().expect("a directory");
             let path = directory.path().join("timeline.json");
             let mut timeline = Timeline::create(&path).expect("created");
-            timeline.slice(Track::Hart(hart), &name, begin, begin.saturating_add(length)).expect("written");
+            timeline.slice(Track::Hart(hart), &name, (begin, begin.saturating_add(length)), &[]).expect("written");
             timeline.finish().expect("finished");
             let text = std::fs::read_to_string(&path).expect("readable");
             let document: Value = serde_json::from_str(&text).expect("JSON");

@@ -25,13 +25,16 @@ pub(crate) enum Doing {
     User,
     Supervisor,
     Idle,
+    /// Waiting for a lock that the section of this call site then had.
     Spinning {
         lock: u64,
+        call_site: u64,
     },
     /// One execution of a transaction, from its begin or restart on: committed where there is no cause, and dropped where the
-    /// cause is [`Cause::None`].
+    /// cause is [`Cause::None`]. The call site is that of its outermost critical section, where the guest's hints name one.
     Attempt {
         cause: Option<Cause>,
+        call_site: Option<u64>,
     },
 }
 
@@ -45,6 +48,10 @@ pub(crate) struct Trace {
 impl Trace {
     pub fn set_enabled(&mut self, enabled: bool) {
         self.enabled = enabled;
+    }
+
+    pub fn is_enabled(&self) -> bool {
+        self.enabled
     }
 
     /// A hart is about to account for what it did since it last did.
@@ -77,20 +84,20 @@ impl Tracer {
         Ok(Tracer { timeline: Timeline::create(path)? })
     }
 
-    pub fn write(&mut self, trace: &mut Trace) -> Result<(), OutputError> {
+    pub fn write(&mut self, trace: &mut Trace, symbols: Option<&SymbolTable>) -> Result<(), OutputError> {
         for slice in trace.slices.drain(..) {
             let text;
             let name = match slice.what {
                 Doing::User => "user",
                 Doing::Supervisor => "supervisor",
                 Doing::Idle => "idle",
-                Doing::Spinning { lock } => {
+                Doing::Spinning { lock, .. } => {
                     text = format!("spin {lock:#x}");
                     &text
                 }
-                Doing::Attempt { cause: None } => "transaction",
-                Doing::Attempt { cause: Some(Cause::None) } => "dropped",
-                Doing::Attempt { cause: Some(cause) } => {
+                Doing::Attempt { cause: None, .. } => "transaction",
+                Doing::Attempt { cause: Some(Cause::None), .. } => "dropped",
+                Doing::Attempt { cause: Some(cause), .. } => {
                     text = format!("restart: {}", cause.name());
                     &text
                 }
@@ -99,7 +106,13 @@ impl Tracer {
                 Doing::Attempt { .. } => Track::Transactions(slice.hart),
                 _ => Track::Hart(slice.hart),
             };
-            self.timeline.slice(track, name, slice.begin_cycle, slice.end_cycle)?;
+            let cycles = (slice.begin_cycle, slice.end_cycle);
+            match slice.what {
+                Doing::Spinning { call_site, .. } | Doing::Attempt { call_site: Some(call_site), .. } => {
+                    self.timeline.slice(track, name, cycles, &[("call site", &place(symbols, call_site))])?;
+                }
+                _ => self.timeline.slice(track, name, cycles, &[])?,
+            }
         }
         Ok(())
     }

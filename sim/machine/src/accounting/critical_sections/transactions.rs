@@ -108,6 +108,14 @@ impl CriticalSections {
         self.harts.iter().any(|state| !state.transactions.is_empty())
     }
 
+    /// The call site of a transaction's outermost section; none where no section of it has been seen.
+    pub fn call_site(&self, id: u64) -> Option<u64> {
+        let mut all = self.harts.iter().flat_map(|state| &state.transactions);
+        let (site, _) = all.find(|live| live.id == id)?.outermost?;
+        // The sites that stand for those that are too many to be told apart have no address.
+        Some(self.sites[site as usize].address).filter(|address| *address != 0)
+    }
+
     /// A section begins in a transaction.
     pub(super) fn begin_inside(&mut self, hart: usize, id: u64, section: Section) {
         let (site, lock, is_transactional) = (section.site, section.lock, section.is_transactional);
