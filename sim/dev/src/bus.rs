@@ -6,6 +6,7 @@ use vm_memory::GuestMemoryMmap;
 use crate::configuration::{BusConfiguration, DiskMode};
 use crate::error::{BusFault, DeviceError};
 use crate::finisher::Finish;
+use crate::map::{FINISHER, PLIC, Range, SLOT, SLOT_COUNT, SLOT_INTERRUPT, UART, UART_INTERRUPT};
 use crate::ns16550::{self, Ns16550};
 use crate::plic::Plic;
 use crate::state::BusState;
@@ -19,45 +20,10 @@ use crate::virtio::net::Net;
 
 const HARTS_MAX: usize = 64;
 
-const FINISHER_BASE: u64 = 0x0010_0000;
-const FINISHER_SIZE: u64 = 0x1000;
-const PLIC_BASE: u64 = 0x0c00_0000;
-const PLIC_SIZE: u64 = 0x0060_0000;
-const UART_BASE: u64 = 0x1000_0000;
-const UART_SIZE: u64 = 0x100;
-const UART_INTERRUPT: usize = 10;
-const SLOT_BASE: u64 = 0x1000_1000;
-const SLOT_SIZE: u64 = 0x1000;
-const SLOT_COUNT: usize = 8;
-const SLOT_INTERRUPT: usize = 1;
-
 /// Slots are fixed, so that adding a disk renames no other device: disks from 0 up, then these two.
 const SLOT_NET: usize = 6;
 const SLOT_ENTROPY: usize = 7;
 const DISKS_MAX: usize = SLOT_NET;
-
-/// What a device is, as far as a device tree tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceKind {
-    /// `sifive,test1`.
-    Finisher,
-    /// `sifive,plic-1.0.0`, with 95 sources.
-    Plic,
-    /// `ns16550a`.
-    Uart,
-    /// `virtio,mmio`; which device it is, the driver reads from it.
-    VirtioMmio,
-}
-
-/// A device the board has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceDescription {
-    pub kind: DeviceKind,
-    pub base: u64,
-    pub size_bytes: u64,
-    /// Its source at the interrupt controller.
-    pub interrupt: Option<u32>,
-}
 
 /// A register's place: the device and the offset in it.
 enum Target {
@@ -84,7 +50,7 @@ pub struct Bus {
 pub(crate) struct DiskUse {
     /// Cycles with at least one request in flight, up to `since` where one is now.
     cycles: u64,
-    /// When the last such stretch began that is not over.
+    /// The cycle from which on requests have been in flight until now; none where none is.
     since: Option<u64>,
 }
 
@@ -233,7 +199,7 @@ impl Bus {
         self.dma_writes.drain(..)
     }
 
-    /// What the guest wrote to its console since the last call.
+    /// Takes the bytes that the guest wrote to its console since the last call.
     pub fn console_output(&mut self) -> std::vec::Drain<'_, u8> {
         self.uart.drain_output()
     }
@@ -243,7 +209,7 @@ impl Bus {
         self.uart.append_output(bytes);
     }
 
-    /// Queues what was typed on the host. It waits until the UART has room.
+    /// Queues bytes typed on the host. They wait until the UART has room.
     pub fn console_input(&mut self, bytes: &[u8]) {
         self.uart.queue_input(bytes);
         self.update_uart_interrupt(true);
@@ -256,7 +222,7 @@ impl Bus {
         byte
     }
 
-    /// What the guest wrote to the finisher, if it did since the last call.
+    /// Takes the guest's command to the finisher, if it gave one since the last call.
     pub fn take_finish(&mut self) -> Option<Finish> {
         self.finish.take()
     }
@@ -284,7 +250,7 @@ impl Bus {
     ///
     /// Latencies and paths may differ from those of the board that was saved, and a disk that was written may
     /// get an overlay. Fails where `new` does, and when the state has other devices than the board or an
-    /// image is not what it was.
+    /// image has changed.
     pub fn restore(configuration: BusConfiguration, state: &BusState) -> Result<Bus, DeviceError> {
         check_counts(&configuration)?;
         state.plic.check(configuration.harts)?;
@@ -335,30 +301,7 @@ impl Bus {
         self.blocks_mut().map(|block| block.disk_mut().describe()).collect()
     }
 
-    /// The devices the board has, for its device tree. Slots without a device are left out.
-    pub fn devices(&self) -> Vec<DeviceDescription> {
-        let device = |kind, base, size_bytes, interrupt: Option<usize>| DeviceDescription {
-            kind,
-            base,
-            size_bytes,
-            interrupt: interrupt.map(|interrupt| interrupt as u32),
-        };
-        let mut devices = vec![
-            device(DeviceKind::Finisher, FINISHER_BASE, FINISHER_SIZE, None),
-            device(DeviceKind::Plic, PLIC_BASE, PLIC_SIZE, None),
-            device(DeviceKind::Uart, UART_BASE, UART_SIZE, Some(UART_INTERRUPT)),
-        ];
-        for (index, slot) in self.slots.iter().enumerate() {
-            if slot.is_some() {
-                let base = SLOT_BASE + index as u64 * SLOT_SIZE;
-                let interrupt = Some(SLOT_INTERRUPT + index);
-                devices.push(device(DeviceKind::VirtioMmio, base, SLOT_SIZE, interrupt));
-            }
-        }
-        devices
-    }
-
-    /// What the devices have counted.
+    /// The counters of all devices.
     pub fn statistics(&self) -> DeviceStatistics {
         let mut statistics = DeviceStatistics { uart: self.uart.statistics.clone(), ..DeviceStatistics::default() };
         for slot in self.slots.iter().flatten() {
@@ -383,7 +326,7 @@ impl Bus {
         })
     }
 
-    /// Two disks on one file would each change what the other reads behind its back.
+    /// Refuses two disks on one file: each would change the other's content without its driver's knowledge.
     fn check_shared_images(&mut self) -> Result<(), DeviceError> {
         let mut seen = Vec::new();
         for block in self.blocks_mut() {
@@ -456,17 +399,15 @@ fn locate(address: u64, size_bytes: u8) -> Result<Target, BusFault> {
     if !matches!(size_bytes, 1 | 2 | 4 | 8) || !address.is_multiple_of(u64::from(size_bytes)) {
         return Err(BusFault::Size { address, size_bytes });
     }
-    let inside = |base: u64, size: u64| {
-        let offset = address.wrapping_sub(base);
-        (offset < size).then_some(offset)
-    };
-    if let Some(offset) = inside(SLOT_BASE, SLOT_SIZE * SLOT_COUNT as u64) {
-        Ok(Target::Slot((offset / SLOT_SIZE) as usize, offset % SLOT_SIZE))
-    } else if let Some(offset) = inside(PLIC_BASE, PLIC_SIZE) {
+    let slots = Range { size_bytes: SLOT.size_bytes * SLOT_COUNT as u64, ..SLOT };
+    let registers = Range { size_bytes: ns16550::REGISTER_COUNT, ..UART };
+    if let Some(offset) = slots.offset(address) {
+        Ok(Target::Slot((offset / SLOT.size_bytes) as usize, offset % SLOT.size_bytes))
+    } else if let Some(offset) = PLIC.offset(address) {
         Ok(Target::Plic(offset))
-    } else if let Some(offset) = inside(UART_BASE, ns16550::REGISTER_COUNT) {
+    } else if let Some(offset) = registers.offset(address) {
         Ok(Target::Uart(offset))
-    } else if let Some(offset) = inside(FINISHER_BASE, FINISHER_SIZE) {
+    } else if let Some(offset) = FINISHER.offset(address) {
         Ok(Target::Finisher(offset))
     } else {
         Err(BusFault::Unmapped { address })

@@ -9,13 +9,14 @@ mod bus;
 mod configuration;
 mod error;
 mod finisher;
+pub mod map;
 mod ns16550;
 mod plic;
 mod state;
 mod statistics;
 mod virtio;
 
-pub use bus::{Bus, DeviceDescription, DeviceKind};
+pub use bus::Bus;
 pub use configuration::{
     BusConfiguration, CYCLES_PER_SECOND, DiskConfiguration, DiskLatency, DiskMode, NetConfiguration, ScriptedPacket,
 };

@@ -101,8 +101,8 @@ fn a_driver_without_version_1_reads_and_writes() {
     assert_eq!(rig.board.interrupt(0), 1);
 }
 
-/// What the interrupt controller gets from a slot: no second request for a cause that the driver has not
-/// acknowledged, and one for each used buffer.
+/// The interrupt controller gets one request for each used buffer, and no second one for a cause that the driver has not
+/// acknowledged.
 #[test]
 fn a_used_buffer_interrupts_even_while_the_last_one_is_not_acknowledged() {
     let mut rig = Rig::new(DiskMode::ReadOnly, 10, 100);
@@ -148,7 +148,6 @@ fn an_empty_slot_says_so() {
         board.set(slot, STATUS, 1);
         assert_eq!(board.get(slot, STATUS), 0);
     }
-    assert_eq!(board.bus.devices().len(), 3);
 }
 
 #[test]
@@ -383,7 +382,7 @@ fn broken_chains_need_a_reset() {
     let outside = 0x4000_0000;
     type Break = fn(&mut Rig, u64);
     let breaks: [(&str, Break); 9] = [
-        // Both of these would be whole requests if what follows were left out.
+        // Both of these would be whole requests without the parts behind them.
         ("loop", |rig, _| {
             rig.queue.descriptor(&rig.board, 0, HEADER, 16, NEXT, 1);
             rig.queue.descriptor(&rig.board, 1, DATA, 512, NEXT | WRITE, 1);

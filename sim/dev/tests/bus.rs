@@ -6,34 +6,6 @@ use common::*;
 use concord_dev::*;
 
 #[test]
-fn the_map_is_that_of_the_virt_board() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = image(directory.path(), 8);
-    let mut configuration = configuration();
-    configuration.disks = vec![disk(&path, DiskMode::ReadOnly, 0)];
-    configuration.net = Some(NetConfiguration::default());
-    configuration.entropy = true;
-    let board = Board::new(configuration);
-    let seen: Vec<_> = board
-        .bus
-        .devices()
-        .iter()
-        .map(|device| (device.kind, device.base, device.size_bytes, device.interrupt))
-        .collect();
-    assert_eq!(
-        seen,
-        [
-            (DeviceKind::Finisher, 0x10_0000, 0x1000, None),
-            (DeviceKind::Plic, 0xc00_0000, 0x60_0000, None),
-            (DeviceKind::Uart, 0x1000_0000, 0x100, Some(10)),
-            (DeviceKind::VirtioMmio, 0x1000_1000, 0x1000, Some(1)),
-            (DeviceKind::VirtioMmio, 0x1000_7000, 0x1000, Some(7)),
-            (DeviceKind::VirtioMmio, 0x1000_8000, 0x1000, Some(8)),
-        ]
-    );
-}
-
-#[test]
 fn accesses_nothing_takes_are_faults() {
     let mut board = Board::new(configuration());
     for (address, size) in [

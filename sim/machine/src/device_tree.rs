@@ -1,7 +1,7 @@
-//! The flattened device tree that tells the guest what its machine is made of.
+//! The flattened device tree that describes the machine to the guest.
 //!
-//! The layout is that of QEMU's `virt` machine, so that one kernel runs on both, without what this
-//! machine does not have: no CLINT (the SBI keeps the timer and sends the interrupts between
+//! The layout is that of QEMU's `virt` machine, so that one kernel runs on both, less the devices
+//! that this machine does not have: no CLINT (the SBI keeps the timer and sends the interrupts between
 //! harts), no PCI, no flash, and no syscon-poweroff nodes, as SBI system reset serves.
 //!
 //! Sources: the Devicetree Specification 0.4; in Linux, `Documentation/devicetree/bindings/` for
@@ -10,12 +10,13 @@
 use std::ops::Range;
 
 use concord_abi::htm;
+use concord_dev::map;
 use vm_fdt::{FdtWriter, FdtWriterNode};
 
 use crate::board::{Board, LevelBoard};
 use crate::loader::MEMORY_BASE;
 
-/// What every hart implements, in canonical order: single letters, then multi-letter names as the
+/// The extensions that every hart implements, in canonical order: single letters, then multi-letter names as the
 /// RISC-V ISA manual sorts them (Z-names by their category letter, then S-names).
 ///
 /// Svvptc holds because the translation look-aside buffer never caches an invalid entry. Neither
@@ -40,19 +41,8 @@ pub const EXTENSIONS: &[&str] = &[
 ];
 
 /// Slots of the virtio-mmio window that the machine has.
-pub const VIRTIO_SLOTS_MAX: usize = 8;
+pub const VIRTIO_SLOTS_MAX: usize = map::SLOT_COUNT;
 
-const FINISHER: (u64, u64) = (0x10_0000, 0x1000);
-const PLIC: (u64, u64) = (0x0c00_0000, 0x60_0000);
-const UART: (u64, u64) = (0x1000_0000, 0x100);
-const VIRTIO_BASE: u64 = 0x1000_1000;
-const VIRTIO_STRIDE: u64 = 0x1000;
-
-/// Interrupt sources of the PLIC, without source 0, which does not exist.
-const PLIC_SOURCES: u32 = 95;
-const UART_INTERRUPT: u32 = 10;
-/// Of slot 0; the others follow.
-const VIRTIO_INTERRUPT: u32 = 1;
 const UART_FREQUENCY_HERTZ: u32 = 3_686_400;
 
 /// Interrupt numbers of a hart's own controller (privileged architecture, `mcause`).
@@ -96,7 +86,7 @@ pub enum DeviceTreeError {
 
 /// Builds the tree for a board. The last [`FREE_BYTES`] of it are free.
 ///
-/// `extensions` is what each hart implements, usually [`EXTENSIONS`]; `virtio_slots` the number of
+/// `extensions` are those of each hart, usually [`EXTENSIONS`]; `virtio_slots` the number of
 /// virtio-mmio slots to describe, from slot 0 on. The guest's random seed derives from `seed`, so
 /// equal arguments give equal bytes.
 ///
@@ -167,7 +157,7 @@ fn cells(tree: &mut FdtWriter, address: u32, size: u32) -> Result<(), vm_fdt::Er
 fn chosen(tree: &mut FdtWriter, bootargs: &str, initrd: Option<Range<u64>>, seed: u64) -> Result<(), vm_fdt::Error> {
     let chosen = tree.begin_node("chosen")?;
     tree.property_string("bootargs", bootargs)?;
-    tree.property_string("stdout-path", &format!("/soc/serial@{:x}", UART.0))?;
+    tree.property_string("stdout-path", &format!("/soc/serial@{:x}", map::UART.base))?;
     if let Some(range) = initrd {
         tree.property_u64("linux,initrd-start", range.start)?;
         tree.property_u64("linux,initrd-end", range.end)?;
@@ -279,17 +269,18 @@ fn soc(tree: &mut FdtWriter, harts: usize, virtio_slots: usize) -> Result<(), vm
     tree.property_string("compatible", "simple-bus")?;
     tree.property_null("ranges")?;
 
-    let test = device(tree, "test", FINISHER)?;
+    let test = device(tree, "test", map::FINISHER)?;
     let names = ["sifive,test1", "sifive,test0", "syscon"];
     tree.property_string_list("compatible", names.map(str::to_owned).to_vec())?;
     tree.end_node(test)?;
 
-    let plic = interrupt_controller(tree, &format!("plic@{:x}", PLIC.0))?;
+    let plic = interrupt_controller(tree, &format!("plic@{:x}", map::PLIC.base))?;
     tree.property_phandle(PLIC_PHANDLE)?;
-    tree.property_array_u64("reg", &[PLIC.0, PLIC.1])?;
+    tree.property_array_u64("reg", &[map::PLIC.base, map::PLIC.size_bytes])?;
     let names = ["sifive,plic-1.0.0", "riscv,plic0"];
     tree.property_string_list("compatible", names.map(str::to_owned).to_vec())?;
-    tree.property_u32("riscv,ndev", PLIC_SOURCES)?;
+    // Source 0 does not exist.
+    tree.property_u32("riscv,ndev", map::INTERRUPT_COUNT as u32 - 1)?;
     // The order numbers the contexts: two a hart, machine mode before supervisor mode.
     let contexts: Vec<u32> = hart_numbers(harts)
         .flat_map(|hart| {
@@ -300,33 +291,33 @@ fn soc(tree: &mut FdtWriter, harts: usize, virtio_slots: usize) -> Result<(), vm
     tree.property_array_u32("interrupts-extended", &contexts)?;
     tree.end_node(plic)?;
 
-    let uart = device(tree, "serial", UART)?;
+    let uart = device(tree, "serial", map::UART)?;
     tree.property_string("compatible", "ns16550a")?;
     tree.property_u32("clock-frequency", UART_FREQUENCY_HERTZ)?;
-    interrupt(tree, UART_INTERRUPT)?;
+    interrupt(tree, map::UART_INTERRUPT)?;
     tree.end_node(uart)?;
 
     // Slot 0 first, so that the guest numbers its disks in the order of the slots.
-    for (slot, number) in (0..virtio_slots as u64).zip(VIRTIO_INTERRUPT..) {
-        let place = (VIRTIO_BASE + slot * VIRTIO_STRIDE, VIRTIO_STRIDE);
-        let virtio = device(tree, "virtio_mmio", place)?;
+    for slot in 0..virtio_slots {
+        let base = map::SLOT.base + slot as u64 * map::SLOT.size_bytes;
+        let virtio = device(tree, "virtio_mmio", map::Range { base, ..map::SLOT })?;
         tree.property_string("compatible", "virtio,mmio")?;
         tree.property_null("dma-coherent")?;
-        interrupt(tree, number)?;
+        interrupt(tree, map::SLOT_INTERRUPT + slot)?;
         tree.end_node(virtio)?;
     }
     tree.end_node(soc)
 }
 
-fn device(tree: &mut FdtWriter, name: &str, (address, size_bytes): (u64, u64)) -> Result<FdtWriterNode, vm_fdt::Error> {
-    let node = tree.begin_node(&format!("{name}@{address:x}"))?;
-    tree.property_array_u64("reg", &[address, size_bytes])?;
+fn device(tree: &mut FdtWriter, name: &str, range: map::Range) -> Result<FdtWriterNode, vm_fdt::Error> {
+    let node = tree.begin_node(&format!("{name}@{:x}", range.base))?;
+    tree.property_array_u64("reg", &[range.base, range.size_bytes])?;
     Ok(node)
 }
 
-fn interrupt(tree: &mut FdtWriter, number: u32) -> Result<(), vm_fdt::Error> {
+fn interrupt(tree: &mut FdtWriter, number: usize) -> Result<(), vm_fdt::Error> {
     tree.property_u32("interrupt-parent", PLIC_PHANDLE)?;
-    tree.property_u32("interrupts", number)
+    tree.property_u32("interrupts", number as u32)
 }
 
 #[cfg(test)]
