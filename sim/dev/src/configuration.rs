@@ -1,4 +1,4 @@
-//! What the board has on its bus.
+//! The devices on a board's bus, and their latencies.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ impl DiskLatency {
     }
 }
 
-/// The link and what the peer at its other end does of its own accord.
+/// The link, and the packets that the peer at its other end sends unasked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetConfiguration {
     /// Cycles a frame takes in each direction.
@@ -96,7 +96,7 @@ pub struct ScriptedPacket {
     pub send_cycle: u64,
     pub source_port: u16,
     pub destination_port: u16,
-    /// At most 1472 bytes, what one Ethernet frame carries.
+    /// At most 1472 bytes, as one Ethernet frame carries.
     pub payload: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong: a fault is the guest's, an error is the user's or the host's.
+//! Faults, which the guest causes, and errors, which the user or the host causes.
 
 use std::io;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ pub enum DeviceError {
     )]
     DiskSavedSize { path: PathBuf, saved_bytes: u64, found_bytes: u64 },
     #[error(
-        "disk image {}: its content is not what it was when the state was saved (digest {found} instead of {saved})",
+        "disk image {}: its content has changed since the state was saved (digest {found} instead of {saved})",
         path.display()
     )]
     DiskSavedContent { path: PathBuf, saved: String, found: String },

@@ -14,7 +14,7 @@ pub enum Finish {
 }
 
 impl Finish {
-    /// What a store of `value` to the register at offset 0 asks for; nothing when the low half is no command.
+    /// The command in a store of `value` to the register at offset 0; none where the low half is no command.
     pub(crate) fn decode(value: u32) -> Option<Finish> {
         let code = (value >> 16) as u16;
         match value & 0xffff {

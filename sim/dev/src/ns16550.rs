@@ -132,7 +132,7 @@ impl Ns16550 {
         }
     }
 
-    /// Queues what was typed on the host.
+    /// Queues bytes typed on the host.
     pub fn queue_input(&mut self, bytes: &[u8]) {
         self.input.extend(bytes);
         self.fill_receiver();
@@ -140,7 +140,7 @@ impl Ns16550 {
 
     /// Takes one byte of input past the registers, for the firmware's console.
     pub fn take_input(&mut self) -> Option<u8> {
-        // In loopback the receiver holds what the guest sent to itself.
+        // In loopback the receiver holds the guest's own bytes.
         let waiting = !self.loopback() && !self.receiver.is_empty();
         let source = if waiting { &mut self.receiver } else { &mut self.input };
         let byte = source.pop_front()?;
@@ -155,7 +155,7 @@ impl Ns16550 {
         self.output.extend_from_slice(bytes);
     }
 
-    /// What the guest sent since the last call.
+    /// Takes the bytes that the guest sent since the last call.
     pub fn drain_output(&mut self) -> std::vec::Drain<'_, u8> {
         self.output.drain(..)
     }
@@ -227,7 +227,7 @@ impl Ns16550 {
         LSR_TRANSMIT_EMPTY | ready
     }
 
-    /// In loopback the four inputs follow the four outputs, which is what drivers probe for.
+    /// In loopback the four inputs follow the four outputs; drivers probe for that.
     fn modem_status(&self) -> u8 {
         if !self.loopback() {
             return MSR_CONNECTED;

@@ -1,14 +1,12 @@
 //! Platform-level interrupt controller, laid out as on QEMU's `virt` board: 95 sources, 7 priorities, context
 //! `2h` for hart `h`'s M-mode and `2h + 1` for its S-mode.
 //!
-//! Semantics follow the RISC-V PLIC specification 1.0.0, except in two points that QEMU's controller does
-//! another way, and that drivers written on QEMU rely on:
-//!
-//! - **A gateway passes on one request for each assertion of its line.** An assertion during service is remembered
-//!   and becomes a request at completion, if the line is still high then. A line that only stays high is not sampled
-//!   again at completion, as section 1.2 has it: a driver that leaves a cause unacknowledged gets no second
-//!   interrupt for it. A driver that acknowledges what it serves sees no difference.
-//! - **Every device says when it asserts its line, again or anew** ([`Plic::raise`]).
+//! Semantics follow the RISC-V PLIC specification 1.0.0, except in one point where drivers written on QEMU rely on
+//! QEMU's controller: **a gateway passes on one request for each assertion of its line.** Every device says when it
+//! asserts its line ([`Plic::raise`]): the line rises, or has a new reason to be high. An assertion during service
+//! becomes a request at completion, if the line is still high then. Section 1.2 has the gateway sample the line again
+//! at completion instead, so that a driver that leaves a cause unacknowledged is interrupted for ever. A driver that
+//! acknowledges every cause it serves sees no difference.
 //!
 //! A request once passed on stays pending when the line drops (section 7). A claim takes the best enabled request
 //! whatever the threshold is (section 8), where QEMU applies the threshold to the claim too.
@@ -42,9 +40,9 @@ struct Context {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plic {
     priorities: Vec<u32>,
-    /// Asserted, high ever since, and not yet passed on: the source is in service.
+    /// Asserted, high ever since, and not yet passed on. Invariant: such a source is in service.
     asserted: SourceSet,
-    /// Invariant: no source is both asserted and out of service, as its request is then pending.
+    /// Passed on and not yet claimed.
     pending: SourceSet,
     /// Claimed and not completed.
     in_service: SourceSet,
@@ -65,7 +63,7 @@ impl Plic {
         }
     }
 
-    /// Checks what indexing relies on in a state that was read from outside.
+    /// Checks the lengths that indexing relies on, for a state that was read from outside.
     pub fn check(&self, harts: usize) -> Result<(), DeviceError> {
         if self.contexts.len() != 2 * harts {
             return Err(DeviceError::StateMismatch {
@@ -84,14 +82,14 @@ impl Plic {
         self.external_interrupt_harts
     }
 
-    /// The device of a source, 1 to 95, asserts its line: the line rises, or has a new reason to be high.
+    /// The device of a source, 1 to 95, asserts its line.
     pub fn raise(&mut self, source: usize) {
         let (word, bit) = (source / 32, 1 << (source % 32));
         self.asserted[word] |= bit;
         self.pass_requests(word);
     }
 
-    /// The line of a source, 1 to 95, is low. What was asserted during service is forgotten.
+    /// The line of a source, 1 to 95, is low. An assertion during service is forgotten.
     pub fn lower(&mut self, source: usize) {
         self.asserted[source / 32] &= !(1 << (source % 32));
     }
@@ -379,7 +377,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is done, the cached outputs are what the registers say.
+        /// The cached outputs follow from the registers after any accesses.
         #[test]
         fn outputs_follow_the_registers(
             steps in prop::collection::vec((0..4u8, 0..0x20_4000u64, any::<u32>()), 1..60)

@@ -8,7 +8,7 @@ use crate::ns16550::Ns16550;
 use crate::plic::Plic;
 use crate::virtio::mmio::SlotState;
 
-/// All that a bus knows, less what its configuration says and what is in the disk images. A bus restored from
+/// The whole state of a bus, without its configuration and the content of the disk images. A bus restored from
 /// it behaves as the one that was saved, bit for bit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BusState {

@@ -1,4 +1,4 @@
-//! What the devices count. The counts are part of a saved state, so a resumed run ends with the same totals.
+//! Counters of the devices. They are part of a saved state, so a resumed run ends with the same totals.
 
 use serde::{Deserialize, Serialize};
 

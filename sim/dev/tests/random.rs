@@ -89,7 +89,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Does the steps and tells what was seen.
+/// Carries out the steps and returns the answers.
 fn run(board: &mut Board, steps: &[Step]) -> Vec<String> {
     let mut seen = Vec::new();
     board.mark();

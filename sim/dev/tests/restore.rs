@@ -188,7 +188,7 @@ fn an_image_that_changed_is_refused() {
         content[20_000] ^= 1;
         std::fs::write(&path, &content).unwrap();
         let message = error(configuration.clone(), &state);
-        assert!(message.contains("its content is not what it was"), "{message}");
+        assert!(message.contains("its content has changed"), "{message}");
         assert!(Bus::restore(configuration.clone(), &unchecked).is_ok());
         std::fs::write(&path, &content[..512]).unwrap();
         for state in [&state, &unchecked] {

@@ -25,12 +25,12 @@ const PRESETS: &[(&str, &str)] = &[
     ("server-2024", include_str!("../boards/server-2024.toml")),
 ];
 
-/// One machine, fully described. Public fields are plain data; whoever changes them calls
+/// One machine, fully described. Public fields are plain data; code that changes them calls
 /// [`Board::validate`] before use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
-    /// What results call this board.
+    /// The board's name in results.
     pub name: String,
     pub harts: HartsBoard,
     pub memory: MemoryBoard,
@@ -136,12 +136,12 @@ pub struct LinkBoard {
     pub latency_cycles: u64,
 }
 
-/// Hardware transactions: policies, and what they cost in the timed gear (MetaTM: Rossbach et al., "TxLinux", SOSP 2007,
+/// Hardware transactions: policies, and costs in the timed gear (MetaTM: Rossbach et al., "TxLinux", SOSP 2007,
 /// sections 4.3 and 6.1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TransactionBoard {
-    /// Who goes on when two transactions meet.
+    /// The rule that decides a conflict of two transactions.
     pub manager: Manager,
     /// The unit in which sets are kept and conflicts are found.
     pub granularity: Granularity,
@@ -294,7 +294,7 @@ fn parse_error(text: &str, origin: &str, error: &toml::de::Error) -> BoardError 
 }
 
 /// The path of the key that is set on the line that starts at `line_start`: the table header above
-/// it and what stands before the `=`.
+/// it and the text before the `=`.
 fn key_at(text: &str, line_start: usize) -> Option<String> {
     let (above, rest) = text.split_at(line_start);
     let key = rest.lines().next()?.split_once('=')?.0.trim();

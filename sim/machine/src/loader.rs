@@ -5,8 +5,8 @@
 //! to its top: the kernel, free memory, the RAM disk, the device tree in the last 2 MiB. The places
 //! depend only on the files' sizes, so that a run does not change when its command line does.
 //!
-//! Memory is expected as new, all zero: what a kernel reserves beyond its file's end is not
-//! touched here, and so costs the host nothing until the guest uses it.
+//! Memory is expected as new, all zero: the loader does not touch the memory that a kernel reserves
+//! beyond its file's end, which so costs the host nothing until the guest uses it.
 
 mod elf;
 mod image;
@@ -76,7 +76,7 @@ pub enum LoadError {
     DeviceTree { size_bytes: usize },
 }
 
-/// What is wrong with one file.
+/// Why one file cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     #[error("cannot be read: {0}")]
@@ -135,7 +135,7 @@ impl FileError {
     }
 }
 
-/// Guest memory and what may be put where.
+/// Guest memory, and the part of it that a kernel and its RAM disk may use.
 struct Memory<'a> {
     guest: &'a GuestMemoryMmap<()>,
     end: u64,

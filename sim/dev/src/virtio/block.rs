@@ -1,7 +1,7 @@
 //! Virtio block device (section 5.2).
 //!
 //! A request is read from its chain when it is submitted, and does all of its work, on the image and on guest
-//! memory, when it completes. When that is, [`crate::configuration::DiskLatency`] says. A write is in the
+//! memory, when it completes. [`crate::configuration::DiskLatency`] says when that is. A write is in the
 //! host's page cache when it has completed, so it survives the end of this process; only
 //! [`crate::Bus::finish_disks`] waits for the host's storage, because a guest's flush would cost host time
 //! and change nothing the guest can see.
@@ -69,7 +69,7 @@ struct Request {
     status: Segments,
 }
 
-/// What a saved machine keeps of the device.
+/// The device's part of a saved machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockState {
     disk: DiskState,
@@ -200,7 +200,7 @@ impl Block {
         Ok(())
     }
 
-    /// Does a request's work. Returns its status and the bytes written to the front of its writable part.
+    /// Carries out a request. Returns its status and the bytes written to the front of its writable part.
     fn execute(&mut self, operation: &Operation, dma: &mut Dma<'_>) -> (u32, u64) {
         let result = match operation {
             Operation::Read { sector, data } => self.read(*sector, data, dma),

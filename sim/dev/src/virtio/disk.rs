@@ -18,7 +18,7 @@ pub const SECTOR_BYTES: u64 = 512;
 /// Unit of the overlay.
 pub const CLUSTER_BYTES: u64 = 4096;
 
-/// What [`crate::Bus::disk_digests`] tells of one disk.
+/// One disk in the answer of [`crate::Bus::disk_digests`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskDigest {
     pub path: std::path::PathBuf,
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for Cluster {
     }
 }
 
-/// What a saved machine keeps of a disk.
+/// A disk's part of a saved machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskState {
     size_bytes: u64,

@@ -1,4 +1,4 @@
-//! Guest memory as a device sees it: lists of segments to copy from and to, and the log of what was written.
+//! Guest memory as a device sees it: lists of segments to copy from and to, and the log of writes.
 
 use serde::{Deserialize, Serialize};
 use vm_memory::{Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};

@@ -334,7 +334,7 @@ impl Slot {
         }
     }
 
-    /// Turns what a device did into an interrupt, or into a device that needs a reset (section 2.1.2).
+    /// Asserts the interrupt that a device asked for. A device that failed needs a reset (section 2.1.2).
     fn finish(&mut self, result: Result<bool, RingError>) {
         match result {
             Ok(true) => self.assert_interrupt(VIRTIO_MMIO_INT_VRING),

@@ -26,7 +26,7 @@ pub const QUEUE_SIZE_MAX: u16 = 256;
 pub const COMMON_FEATURES: u64 =
     1 << VIRTIO_F_VERSION_1 | 1 << VIRTIO_RING_F_INDIRECT_DESC | 1 << VIRTIO_RING_F_EVENT_IDX;
 
-/// What differs between the devices behind one transport.
+/// A device behind the transport that all virtio devices share.
 ///
 /// `rings` is empty in `run_event` while the driver is not ready; `notify` is then not called at all. An
 /// error from either puts the device in the state DEVICE_NEEDS_RESET. Both return whether the driver is to
@@ -49,9 +49,9 @@ pub trait VirtioDevice {
         dma: &mut Dma<'_>,
         now_cycles: u64,
     ) -> Result<bool, RingError>;
-    /// When the device next acts of its own accord; `u64::MAX` when it does not.
+    /// The cycle at which the device next acts by itself; `u64::MAX` where it does not.
     fn next_event_cycle(&self) -> u64;
-    /// Does what is due at `next_event_cycle`, and only the first such thing.
+    /// Carries out the event that is due at `next_event_cycle`; the first, where several are.
     fn run_event(&mut self, rings: &mut [Ring], dma: &mut Dma<'_>) -> Result<bool, RingError>;
     /// Forgets every request in flight.
     fn reset(&mut self);

@@ -39,7 +39,7 @@ struct Arrival {
     frame: Vec<u8>,
 }
 
-/// What a saved machine keeps of the device.
+/// The device's part of a saved machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetState {
     answers: VecDeque<Arrival>,
@@ -119,7 +119,7 @@ impl Net {
             .map_or(u64::MAX, |packet| packet.send_cycle.saturating_add(self.latency_cycles))
     }
 
-    /// Takes what arrives next; of two at the same cycle, the answer.
+    /// Takes the frame that arrives next; of two at the same cycle, the answer.
     fn take_arrival(&mut self) -> Option<Vec<u8>> {
         if self.next_answer_cycle() <= self.next_script_cycle() {
             return self.state.answers.pop_front().map(|arrival| arrival.frame);
@@ -239,6 +239,6 @@ impl VirtioDevice for Net {
         }
     }
 
-    /// What is on the link stays there: it is not the device's.
+    /// Frames on the link stay there: they are not the device's.
     fn reset(&mut self) {}
 }

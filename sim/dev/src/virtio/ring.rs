@@ -36,7 +36,7 @@ impl From<OutsideMemory> for RingError {
     }
 }
 
-/// One request: what the device may read, and what it may write.
+/// One request: the segments that the device may read, and those that it may write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chain {
     pub head: u16,
@@ -44,7 +44,7 @@ pub struct Chain {
     pub writable: Segments,
 }
 
-/// What the driver has set up, and how far the queue has come. Complete: a ring is rebuilt from it.
+/// The driver's setup, and how far the queue has come. A ring is rebuilt from it alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingState {
     pub size: u32,

@@ -76,7 +76,7 @@ const DURATION: Kind = Kind {
 /// the units B, K, KiB, M, MiB, G, GiB, T, TiB, all powers of 1024, in any case.
 ///
 /// # Errors
-/// [`QuantityError`] says what is wrong; `KB` and its like are refused as ambiguous.
+/// [`QuantityError`] where the text is no size; `KB` and its like are refused as ambiguous.
 pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
     parse(text, &SIZE)
 }
@@ -85,7 +85,7 @@ pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
 /// ns, us, ms, s.
 ///
 /// # Errors
-/// [`QuantityError`] says what is wrong.
+/// [`QuantityError`] where the text is no duration.
 pub fn parse_duration_cycles(text: &str) -> Result<u64, QuantityError> {
     parse(text, &DURATION)
 }

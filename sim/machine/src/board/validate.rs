@@ -1,4 +1,4 @@
-//! What a board may hold.
+//! The values that a board may have.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;

@@ -58,7 +58,7 @@ pub(super) fn load(memory: &Memory<'_>, bytes: &[u8]) -> Result<Kernel, FileErro
     if bytes.starts_with(b"MZ") {
         check_sections(bytes)?;
     } else if actual_bytes < image_size / 2 {
-        // The size covers what the kernel clears for itself behind the file's end, a tenth of it
+        // The size covers the memory that the kernel clears for itself behind the file's end, a tenth of it
         // in practice. Without an EFI stub nothing else tells how long the file should be.
         return Err(truncated("Image header", image_size, actual_bytes));
     }
@@ -76,7 +76,7 @@ fn truncated(header: &'static str, expected_bytes: u64, actual_bytes: u64) -> Fi
     FileError::Truncated { header, expected_bytes, actual_bytes }
 }
 
-/// Holds the file against the section table of its EFI stub, which knows the file's exact length.
+/// Checks the file against the section table of its EFI stub, which has the file's exact length.
 fn check_sections(bytes: &[u8]) -> Result<(), FileError> {
     let header = "PE header";
     let actual_bytes = bytes.len() as u64;

@@ -7,7 +7,7 @@ use super::FileError;
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// Other formats that kernels are compressed with: first bytes, name, what unpacks it.
+/// Other formats that kernels are compressed with: first bytes, name, and the command that unpacks it.
 const REFUSED: &[(&[u8], &str, &str)] = &[
     (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz", "unxz"),
     (b"BZh", "bzip2", "bunzip2"),
@@ -22,7 +22,7 @@ const REFUSED: &[(&[u8], &str, &str)] = &[
 pub(super) fn unpack(bytes: &[u8], limit_bytes: u64) -> Result<Option<Vec<u8>>, FileError> {
     let packed = zboot_payload(bytes)?.unwrap_or(bytes);
     if packed.starts_with(GZIP) {
-        // What follows the first member, such as the length that zboot appends, is not the kernel.
+        // Bytes behind the first member, such as the length that zboot appends, are not the kernel.
         read("gzip", flate2::read::GzDecoder::new(packed), limit_bytes).map(Some)
     } else if packed.starts_with(ZSTD) {
         let decoder = zstd::stream::read::Decoder::with_buffer(packed)
