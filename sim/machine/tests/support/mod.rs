@@ -4,6 +4,7 @@
 pub mod assembler;
 pub mod bare;
 pub mod compare;
+#[allow(dead_code, reason = "shared with the command's tests, which need more of it")]
 pub mod debugger_client;
 pub mod generator;
 pub mod harness;
