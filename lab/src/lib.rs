@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod doctor;
+pub mod experiment;
 pub mod guest;
 pub mod programs;
 pub mod report;

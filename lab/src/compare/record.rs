@@ -1,7 +1,7 @@
 //! The file of a run: what decides the run, and its result.
 
-use super::plan::{Group, Run};
-use super::store::Identified;
+use crate::experiment::plan::{Group, Run};
+use crate::experiment::store::Identified;
 use concord_machine::result::ResultDocument;
 use serde::Deserialize;
 use serde_json::{Value, json};

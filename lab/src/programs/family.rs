@@ -1,7 +1,7 @@
 //! What there is to measure and to validate: locks, and ways to write a transaction.
 
 use crate::compare::Error;
-use crate::compare::refuse_repeated;
+use crate::experiment::refuse_repeated;
 
 /// Which programs are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

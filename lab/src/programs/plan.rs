@@ -2,7 +2,7 @@
 
 use super::family::{Case, Family, Task};
 use crate::compare::plan::{ID_DIGITS, Input, MACHINE_DIGEST, ProgramDescription, digest};
-use crate::compare::{Error, refuse_repeated};
+use crate::experiment::{Error, refuse_repeated};
 use crate::guest::Guest;
 use concord_machine::{Board, Configuration, Gear, Net};
 use serde::Serialize;

@@ -1,11 +1,11 @@
 //! Which worker does what next: independent runs side by side, each group booted once and before its runs.
 
 use super::Error;
+use super::local::{self, Boot, Watcher};
 use super::plan::{Group, Plan, Run};
 use super::progress::{Progress, Task};
-use super::record::RunFile;
-use super::runner::{self, Boot, Watcher};
 use super::store::{Boots, Identified, Kept, Store};
+use crate::compare::record::RunFile;
 use concord_machine::result::ResultDocument;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -224,7 +224,7 @@ impl Schedule<'_> {
         let group = &self.plan.groups[index];
         let task = self.progress.task(format!("{}: boot", group.title()));
         let snapshot = self.boots.file(index);
-        let booted = runner::boot(group, &snapshot, &mut Watched { task: &task, stop: self.stop });
+        let booted = local::boot(group, &snapshot, &mut Watched { task: &task, stop: self.stop });
         let mut state = self.lock();
         match booted {
             // Nobody may wait for this boot any longer, whatever became of it.
@@ -254,7 +254,7 @@ impl Schedule<'_> {
         let title = run_title(group, run);
         let task = self.progress.task(title.clone());
         let snapshot = self.boots.file(group_index);
-        let document = runner::run(group, run, &snapshot, &mut Watched { task: &task, stop: self.stop })?;
+        let document = local::run(group, run, &snapshot, &mut Watched { task: &task, stop: self.stop })?;
         let file = document.map(|document| self.save(group, run, &document)).transpose()?;
         let failure = file.as_ref().and_then(|file| file.failure());
         if let (Some(file), Some(why)) = (&file, failure) {

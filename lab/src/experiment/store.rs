@@ -199,8 +199,8 @@ fn is_partial(path: &Path) -> bool {
 mod tests {
     use super::super::plan::tests::{guests, request};
     use super::super::plan::{Description, Plan, Run};
-    use super::super::record::RunFile;
     use super::*;
+    use crate::compare::record::RunFile;
 
     fn description() -> Description {
         plan().description

@@ -75,7 +75,7 @@ impl Declaration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::plan::{Guests, Input, Plan};
+    use crate::experiment::plan::{Guests, Input, Plan};
 
     #[test]
     fn every_declaration_of_ours_can_be_laid_out() {
