@@ -2,7 +2,9 @@
 
 use super::programs::{self, Choice, EXIT_CODES, ProgramArguments};
 use concord_abi::exit::Exit;
-use concord_lab::programs::family::{Family, LOOP};
+use concord_lab::experiment::request::SystemOptions;
+use concord_lab::system::join_names;
+use concord_lab::system::locks::{self, LOOP};
 
 /// Measure or validate the locks of tm, over numbers of harts and seeds
 ///
@@ -11,12 +13,9 @@ use concord_lab::programs::family::{Family, LOOP};
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Arguments {
-    /// Locks, what the others are compared with first: byte, ticket, mcs, queued, paravirtualized, unfair, queued_rw, cx, tx; all of
-    /// them by default
-    #[arg(value_name = "LOCK", conflicts_with = "native")]
+    #[arg(value_name = "LOCK", conflicts_with = "native", help = locks_help())]
     locks: Vec<String>,
-    /// What is measured, separated by commas: uncontended, throughput, loop; all by default
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with_all = ["native", "validate"])]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with_all = ["native", "validate"], help = tests_help())]
     measure: Vec<String>,
     /// The loop of lock and unlock of "Unfair Queued Spinlocks and Transactional Locks" alone, on 4, 8, 16 and 32 harts unless --harts
     /// says otherwise; its million pairs with --iterations 1000000
@@ -32,6 +31,16 @@ pub struct Arguments {
     programs: ProgramArguments,
 }
 
+fn locks_help() -> String {
+    let locks = join_names(&locks::system().variants(&SystemOptions::new()));
+    format!("Locks, what the others are compared with first: {locks}; all of them by default")
+}
+
+fn tests_help() -> String {
+    let tests = locks::system().cases(&SystemOptions::new()).join(", ");
+    format!("What is measured, separated by commas: {tests}; all by default")
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -39,10 +48,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let only_loop = [LOOP.to_owned()];
     let choice = Choice {
-        family: Family::Locks,
-        subjects: &arguments.locks,
+        system: locks::programs(),
+        variants: &arguments.locks,
         cases: if arguments.is_loop { &only_loop } else { &arguments.measure },
-        harts: if arguments.is_loop { &[4, 8, 16, 32] } else { &[1, 2, 4, 8] },
+        harts: if arguments.is_loop { &[4, 8, 16, 32] } else { &locks::programs().default_harts },
         work: arguments.iterations,
         counts: !arguments.no_statistics,
     };

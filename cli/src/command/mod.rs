@@ -5,6 +5,7 @@ pub mod build;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+mod experiment;
 pub mod locks;
 mod programs;
 pub mod resume;

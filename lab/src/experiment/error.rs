@@ -1,11 +1,11 @@
-//! Why a comparison could not be made. What a guest does wrong is no error of this kind: it is a failed run.
+//! Why an experiment could not be made. A guest that fails is no error of this kind: it is a failed run.
 
 use concord_machine::MachineError;
 use concord_machine::output::OutputError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a comparison could not be made; each value is one line.
+/// Why an experiment could not be made; each value is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// What the user asked for cannot be had; the text says what and what can.
@@ -30,7 +30,7 @@ pub enum Error {
         /// The system's reason.
         source: io::Error,
     },
-    /// The output folder belongs to a comparison of other things.
+    /// The output folder belongs to another experiment.
     #[error("{folder} holds another comparison: {difference}; choose another folder with --output", folder = folder.display())]
     OtherComparison {
         /// The output folder.
@@ -38,7 +38,7 @@ pub enum Error {
         /// What differs.
         difference: String,
     },
-    /// The output folder has files, and none of them says that it is a comparison's.
+    /// The output folder has files, and none of them says that it is an experiment's.
     #[error("{folder} is not empty and holds no comparison; choose another folder with --output", folder = folder.display())]
     ForeignFolder {
         /// The folder.

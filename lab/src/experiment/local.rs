@@ -1,104 +1,117 @@
-//! One boot, and one run from where it ended.
+//! The executor of this process.
 
 use super::Error;
-use super::plan::{Group, Run};
-use concord_machine::result::{self, ResultDocument};
+use super::cell::{BeginsAt, Cell, CellFile};
+use super::executor::{BootEnd, Executor, Folders, RunEnd, Watcher};
+use super::store;
+use concord_machine::result;
 use concord_machine::run::{self, Host, Limits, Options, SnapshotEvent};
 use concord_machine::symbols::SymbolTable;
 use concord_machine::{Changes, Machine};
-use std::path::Path;
-use std::time::Duration;
 
-/// Whoever watches a run, and may stop it.
-pub trait Watcher {
-    /// Instructions of all harts so far.
-    fn advanced(&mut self, instructions: u64);
-    /// Whether the run is to be given up.
-    fn wants_to_stop(&self) -> bool;
+/// Most that is kept of a guest's console; check programs print some kilobytes.
+const CONSOLE_BYTES_MAX: usize = 1 << 20;
+
+/// Boots and runs in the calling thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Local;
+
+/// A console that nobody types at, whose text is kept.
+struct Console<'a> {
+    watcher: &'a mut dyn Watcher,
+    bytes: Vec<u8>,
 }
 
-/// How a boot ended.
-#[derive(Debug)]
-pub enum Boot {
-    /// There is a snapshot where the region of interest begins.
-    Ready,
-    /// The guest ended otherwise: why, and the last lines of its console.
-    Failed(String, Vec<String>),
-    Stopped,
+impl<'a> Console<'a> {
+    fn new(watcher: &'a mut dyn Watcher) -> Console<'a> {
+        Console { watcher, bytes: Vec::new() }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        String::from_utf8_lossy(&self.bytes).lines().map(str::to_owned).collect()
+    }
 }
 
-/// A console that nobody sees: the machine keeps its last lines.
-struct Unseen<'a>(&'a mut dyn Watcher);
-
-impl Host for Unseen<'_> {
-    fn print(&mut self, _bytes: &[u8]) -> std::io::Result<()> {
+impl Host for Console<'_> {
+    fn print(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let room = CONSOLE_BYTES_MAX - self.bytes.len();
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
         Ok(())
     }
 
-    fn input(&mut self, _wait: Duration) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn is_interactive(&self) -> bool {
-        false
-    }
-
     fn progress(&mut self, machine: &Machine) {
-        self.0.advanced(machine.instructions());
+        self.watcher.advanced(machine.instructions());
     }
 
     fn wants_to_stop(&self) -> bool {
-        self.0.wants_to_stop()
+        self.watcher.wants_to_stop()
     }
 }
 
-fn options(group: &Group) -> Options {
-    let limits = Limits { instructions: Some(group.instructions_max), cycles: None };
-    Options { limits, timed_region: true, ..Options::default() }
+fn options(cell: &Cell) -> Options {
+    let limits = Limits { instructions: Some(cell.start.instructions_max), cycles: None };
+    Options { limits, timed_region: cell.start.begins_at == BeginsAt::Region, ..Options::default() }
 }
 
-/// Boots a group's kernel in the functional gear and takes a snapshot where its region of interest begins.
-///
-/// # Errors
-/// If the machine cannot be built, or a file not be read or written.
-pub fn boot(group: &Group, snapshot: &Path, watcher: &mut dyn Watcher) -> Result<Boot, Error> {
-    let mut machine = Machine::new(group.configuration.clone())?;
-    if let Some(path) = &group.symbols {
+/// A machine at its reset.
+fn machine(cell: &Cell) -> Result<Machine, Error> {
+    let mut machine = Machine::new(cell.start.configuration.clone())?;
+    if let Some(path) = &cell.start.symbols {
         let symbols = SymbolTable::from_file(path);
         machine.set_symbols(symbols.map_err(|error| Error::Request(error.to_string()))?);
     }
-    let snapshot = Some((SnapshotEvent::RegionBegin, snapshot.to_owned()));
-    let options = Options { snapshot, ends_at_snapshot: true, ..options(group) };
-    let outcome = run::run(&mut machine, &options, &mut Unseen(watcher))?;
-    if outcome.missed_snapshot.is_none() {
-        return Ok(Boot::Ready);
-    }
-    if watcher.wants_to_stop() {
-        return Ok(Boot::Stopped);
-    }
-    let how = match outcome.message {
-        None => outcome.end.exit.name().to_owned(),
-        Some(ref message) => message.clone(),
-    };
-    let document = result::document(&mut machine, &outcome, 0.0)?;
-    Ok(Boot::Failed(format!("{how}, before the workload's region of interest began"), document.console))
+    Ok(machine)
 }
 
-/// Makes a run from its group's snapshot; none when it was given up.
-///
-/// # Errors
-/// If the snapshot cannot be used, or the host fails.
-pub fn run(
-    group: &Group,
-    run: &Run,
-    snapshot: &Path,
-    watcher: &mut dyn Watcher,
-) -> Result<Option<ResultDocument>, Error> {
-    let changes = Changes { seed: Some(run.seed), ..Changes::default() };
-    let mut machine = Machine::resume_with(snapshot, changes)?;
-    let outcome = run::run(&mut machine, &options(group), &mut Unseen(watcher))?;
-    if watcher.wants_to_stop() {
-        return Ok(None);
+impl Executor for Local {
+    fn boot(
+        &self,
+        cell: &Cell,
+        snapshot_name: &str,
+        folders: &Folders,
+        watcher: &mut dyn Watcher,
+    ) -> Result<BootEnd, Error> {
+        let mut machine = machine(cell)?;
+        let snapshot = Some((SnapshotEvent::RegionBegin, folders.boots.join(snapshot_name)));
+        let options = Options { snapshot, ends_at_snapshot: true, ..options(cell) };
+        let mut console = Console::new(watcher);
+        let outcome = run::run(&mut machine, &options, &mut console)?;
+        if outcome.missed_snapshot.is_none() {
+            return Ok(BootEnd::Ready);
+        }
+        if console.wants_to_stop() {
+            return Ok(BootEnd::Stopped);
+        }
+        let how = match outcome.message {
+            None => outcome.end.exit.name().to_owned(),
+            Some(ref message) => message.clone(),
+        };
+        let console = result::document(&mut machine, &outcome, 0.0)?.console;
+        Ok(BootEnd::Failed { why: format!("{how}, before the workload's region of interest began"), console })
     }
-    Ok(Some(result::document(&mut machine, &outcome, 0.0)?))
+
+    fn run(
+        &self,
+        cell: &Cell,
+        snapshot_name: &str,
+        folders: &Folders,
+        watcher: &mut dyn Watcher,
+    ) -> Result<RunEnd, Error> {
+        let mut machine = match cell.start.begins_at {
+            BeginsAt::Reset => machine(cell)?,
+            BeginsAt::Region => {
+                let changes = Changes { seed: Some(cell.seed), ..Changes::default() };
+                Machine::resume_with(&folders.boots.join(snapshot_name), changes)?
+            }
+        };
+        let mut console = Console::new(watcher);
+        let outcome = run::run(&mut machine, &options(cell), &mut console)?;
+        if console.wants_to_stop() {
+            return Ok(RunEnd::Stopped);
+        }
+        let lines = cell.start.keeps_console.then(|| console.lines());
+        let document = result::document(&mut machine, &outcome, 0.0)?;
+        store::keep(&folders.runs.join(&cell.file_name), &CellFile::new(cell, lines, document))?;
+        Ok(RunEnd::Made)
+    }
 }

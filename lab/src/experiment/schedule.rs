@@ -1,16 +1,16 @@
-//! Which worker does what next: independent runs side by side, each group booted once and before its runs.
+//! Which worker does what next: independent runs side by side, and a group that shares a boot booted once and before its runs.
 
 use super::Error;
-use super::local::{self, Boot, Watcher};
-use super::plan::{Group, Plan, Run};
-use super::progress::{Progress, Task};
-use super::store::{Boots, Identified, Kept, Store};
-use crate::compare::record::RunFile;
-use concord_machine::result::ResultDocument;
+use super::cell::{BeginsAt, Cell, CellFile};
+use super::executor::{BootEnd, Executor, Folders, RunEnd, Watcher};
+use super::plan::Plan;
+use super::progress::{Progress, Task, Work as Done};
+use super::store::{Kept, Store};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Host memory that a run needs beside its guest's: tables by page, tags of caches, decoded code, and the snapshot it is read from.
 const OVERHEAD_SHARE: u64 = 4;
@@ -35,36 +35,41 @@ fn available_bytes() -> Option<u64> {
 /// Whether the user has asked for the end.
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// What came of one run.
+/// The end of one run.
 #[derive(Clone, Debug)]
-pub enum RunOutcome {
-    Made(Box<RunFile>),
-    /// There is no result: the boot that it was to begin from failed. Why, and the last lines of the guest's console.
-    NotBooted(String, Vec<String>),
+pub enum CellOutcome {
+    Made(Box<CellFile>),
+    /// There is no result, because the boot that the run was to begin from failed.
+    NotBooted {
+        why: String,
+        /// The last lines of the guest's console.
+        console: Vec<String>,
+    },
 }
 
-/// What came of a comparison.
+/// The end of a schedule.
 #[derive(Clone, Debug)]
-pub enum Outcome {
-    /// Of each run, by group, in the order of the plan.
-    Complete(Vec<Vec<RunOutcome>>),
-    /// Stopped when so many runs were finished.
+pub enum Completion {
+    /// The outcome of each run, by group, in the order of the plan.
+    Complete(Vec<Vec<CellOutcome>>),
+    /// Stopped when this many runs were finished.
     Stopped { finished_count: usize },
 }
 
-/// Where a group is.
+/// How far a group is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Unbooted,
     Booting,
-    Booted,
+    /// Its runs can begin.
+    Ready,
 }
 
-/// What is left of a group.
+/// The rest of a group.
 struct Pending {
     group: usize,
     stage: Stage,
-    /// Indices of runs that nobody has begun.
+    /// Indices of runs that no worker has begun.
     runs: VecDeque<usize>,
     /// Runs that have begun and not ended.
     running: usize,
@@ -72,7 +77,7 @@ struct Pending {
 
 struct State {
     pending: Vec<Pending>,
-    outcomes: Vec<Vec<Option<RunOutcome>>>,
+    outcomes: Vec<Vec<Option<CellOutcome>>>,
     /// The first error ends everything.
     error: Option<Error>,
 }
@@ -86,7 +91,7 @@ impl State {
     /// The next thing to do: a run whose boot is there before another boot, so that few snapshots lie about.
     fn take(&mut self) -> Option<Work> {
         if let Some(pending) =
-            self.pending.iter_mut().find(|pending| pending.stage == Stage::Booted && !pending.runs.is_empty())
+            self.pending.iter_mut().find(|pending| pending.stage == Stage::Ready && !pending.runs.is_empty())
         {
             pending.running += 1;
             return pending.runs.pop_front().map(|run| Work::Run(pending.group, run));
@@ -106,32 +111,40 @@ impl State {
     }
 }
 
-/// Runs every run of a plan that the store lacks, on `jobs` threads.
+/// Makes every run of a plan that the store lacks, `jobs` side by side.
 ///
 /// # Errors
 /// If the host fails, or a file cannot be used. A guest that fails is an outcome.
-pub fn run(plan: &Plan, store: &Store, jobs: usize, stop: Stop) -> Result<Outcome, Error> {
+pub fn run(plan: &Plan, store: &Store, executor: &dyn Executor, jobs: usize, stop: Stop) -> Result<Completion, Error> {
     let mut damaged = Vec::new();
     let mut outcomes = Vec::new();
     for group in &plan.groups {
-        let kept = |run: &Run| Ok(kept(store, &run.file_name, &run.id, &mut damaged)?.map(RunOutcome::Made));
-        outcomes.push(group.runs.iter().map(kept).collect::<Result<Vec<_>, Error>>()?);
+        let kept = |cell: &Cell| Ok(kept(store, cell, &mut damaged)?.map(CellOutcome::Made));
+        outcomes.push(group.cells.iter().map(kept).collect::<Result<Vec<_>, Error>>()?);
     }
-    let left = |(group, outcomes): (usize, &Vec<Option<RunOutcome>>)| {
+    let left = |(group, outcomes): (usize, &Vec<Option<CellOutcome>>)| {
         let missing = outcomes.iter().enumerate().filter(|(_, outcome)| outcome.is_none());
         let runs: VecDeque<usize> = missing.map(|(run, _)| run).collect();
-        (!runs.is_empty()).then_some(Pending { group, stage: Stage::Unbooted, runs, running: 0 })
+        let stage = match plan.groups[group].begins_at {
+            BeginsAt::Region => Stage::Unbooted,
+            BeginsAt::Reset => Stage::Ready,
+        };
+        (!runs.is_empty()).then_some(Pending { group, stage, runs, running: 0 })
     };
-    let pending = outcomes.iter().enumerate().filter_map(left).collect();
+    let pending: Vec<Pending> = outcomes.iter().enumerate().filter_map(left).collect();
     let finished_count = outcomes.iter().flatten().flatten().count();
-    let progress = Progress::new(plan.runs_count(), finished_count);
+    let boots_count = pending.iter().filter(|pending| pending.stage == Stage::Unbooted).count();
+    let progress = Progress::new(plan.runs_count(), finished_count, boots_count, jobs);
     for line in damaged {
         progress.say(&line);
     }
+    // Their folder lives as long as this.
+    let boots = store.boots()?;
     let schedule = Schedule {
         plan,
         store,
-        boots: store.boots()?,
+        executor,
+        folders: store.folders(&boots),
         progress: &progress,
         stop,
         state: Mutex::new(State { pending, outcomes, error: None }),
@@ -147,23 +160,18 @@ pub fn run(plan: &Plan, store: &Store, jobs: usize, stop: Stop) -> Result<Outcom
         return Err(error);
     }
     let finished_count = state.outcomes.iter().flatten().flatten().count();
-    let complete: Option<Vec<Vec<RunOutcome>>> =
+    let complete: Option<Vec<Vec<CellOutcome>>> =
         state.outcomes.into_iter().map(|outcomes| outcomes.into_iter().collect()).collect();
-    Ok(complete.map_or(Outcome::Stopped { finished_count }, Outcome::Complete))
+    Ok(complete.map_or(Completion::Stopped { finished_count }, Completion::Complete))
 }
 
-/// The file of a run, if the store has it. A damaged one is as good as none, and the user is to be told.
-pub fn kept<F: Identified>(
-    store: &Store,
-    file_name: &str,
-    id: &str,
-    damaged: &mut Vec<String>,
-) -> Result<Option<Box<F>>, Error> {
-    Ok(match store.load(file_name, id)? {
+/// The file of a run, if the store has it. A damaged one is as good as none, and the user is told.
+fn kept(store: &Store, cell: &Cell, damaged: &mut Vec<String>) -> Result<Option<Box<CellFile>>, Error> {
+    Ok(match store.load(&cell.file_name, &cell.id)? {
         Kept::Finished(file) => Some(file),
         Kept::Missing => None,
         Kept::Damaged(why) => {
-            damaged.push(format!("concord: {file_name}: damaged ({why}), so this run is made again"));
+            damaged.push(format!("concord: {}: damaged ({why}), so this run is made again", cell.file_name));
             None
         }
     })
@@ -172,11 +180,17 @@ pub fn kept<F: Identified>(
 struct Schedule<'a> {
     plan: &'a Plan,
     store: &'a Store,
-    boots: Boots,
+    executor: &'a dyn Executor,
+    folders: Folders,
     progress: &'a Progress,
     stop: Stop<'a>,
     state: Mutex<State>,
     changed: Condvar,
+}
+
+/// The name of a group's snapshot in the folder of boots.
+fn snapshot_name(group: usize) -> String {
+    format!("{group}.snapshot")
 }
 
 impl Schedule<'_> {
@@ -193,7 +207,7 @@ impl Schedule<'_> {
                     self.lock().error.get_or_insert(error);
                 }
                 Err(panic) => {
-                    // The others must not wait for what a worker that is gone was to do.
+                    // The others must not wait for work that a dead worker was to do.
                     let error = Error::Request("the simulator panicked".to_owned());
                     self.lock().error.get_or_insert(error);
                     self.changed.notify_all();
@@ -222,27 +236,33 @@ impl Schedule<'_> {
 
     fn boot(&self, index: usize) -> Result<(), Error> {
         let group = &self.plan.groups[index];
-        let task = self.progress.task(format!("{}: boot", group.title()));
-        let snapshot = self.boots.file(index);
-        let booted = local::boot(group, &snapshot, &mut Watched { task: &task, stop: self.stop });
+        let title = format!("{}: boot", group.title);
+        let task = self.progress.task(title.clone());
+        let begin = Instant::now();
+        let mut watcher = Watched { task: &task, stop: self.stop };
+        let booted = self.executor.boot(&group.cells[0], &snapshot_name(index), &self.folders, &mut watcher);
         let mut state = self.lock();
+        // No worker may wait for this boot any longer, however it ended.
+        state.of_group(index).stage = Stage::Ready;
+        let booted = booted.inspect_err(|_| state.of_group(index).runs.clear())?;
         match booted {
-            // Nobody may wait for this boot any longer, whatever became of it.
-            Err(error) => {
-                state.of_group(index).stage = Stage::Booted;
-                return Err(error);
+            BootEnd::Stopped => {}
+            BootEnd::Ready => {
+                drop(state);
+                self.progress.finished(Done::Boot, &title, Some(begin.elapsed()));
             }
-            Ok(Boot::Ready | Boot::Stopped) => state.of_group(index).stage = Stage::Booted,
-            Ok(Boot::Failed(why, console)) => {
-                let pending = state.of_group(index);
-                pending.stage = Stage::Booted;
-                let runs = std::mem::take(&mut pending.runs);
-                for run in runs {
-                    state.outcomes[index][run] = Some(RunOutcome::NotBooted(why.clone(), console.clone()));
-                    self.progress.finished_run();
+            BootEnd::Failed { why, console } => {
+                let runs = std::mem::take(&mut state.of_group(index).runs);
+                for run in &runs {
+                    let (why, console) = (why.clone(), console.clone());
+                    state.outcomes[index][*run] = Some(CellOutcome::NotBooted { why, console });
                 }
                 drop(state);
-                report_failure(self.progress, &group.title(), &why, &console);
+                report_failure(self.progress, &group.title, &why, &console);
+                self.progress.finished(Done::Boot, &title, Some(begin.elapsed()));
+                for run in runs {
+                    self.progress.finished(Done::Run, &group.cells[run].title, None);
+                }
             }
         }
         Ok(())
@@ -250,31 +270,42 @@ impl Schedule<'_> {
 
     fn run(&self, group_index: usize, run_index: usize) -> Result<(), Error> {
         let group = &self.plan.groups[group_index];
-        let run = &group.runs[run_index];
-        let title = run_title(group, run);
-        let task = self.progress.task(title.clone());
-        let snapshot = self.boots.file(group_index);
-        let document = local::run(group, run, &snapshot, &mut Watched { task: &task, stop: self.stop })?;
-        let file = document.map(|document| self.save(group, run, &document)).transpose()?;
-        let failure = file.as_ref().and_then(|file| file.failure());
-        if let (Some(file), Some(why)) = (&file, failure) {
-            report_failure(self.progress, &title, &why, &file.result.console);
+        let cell = &group.cells[run_index];
+        let task = self.progress.task(cell.title.clone());
+        let begin = Instant::now();
+        let snapshot = snapshot_name(group_index);
+        let mut watcher = Watched { task: &task, stop: self.stop };
+        let end = self.executor.run(cell, &snapshot, &self.folders, &mut watcher)?;
+        let file = match end {
+            RunEnd::Stopped => None,
+            RunEnd::Made => Some(self.made(cell)?),
+        };
+        if let Some(file) = &file {
+            if let Err(why) = self.plan.system.read(file) {
+                report_failure(self.progress, &cell.title, &why, file.console());
+            }
+            self.progress.finished(Done::Run, &cell.title, Some(begin.elapsed()));
         }
         let mut state = self.lock();
         if let Some(file) = file {
-            state.outcomes[group_index][run_index] = Some(RunOutcome::Made(Box::new(file)));
-            self.progress.finished_run();
+            state.outcomes[group_index][run_index] = Some(CellOutcome::Made(file));
         }
         let pending = state.of_group(group_index);
         pending.running -= 1;
-        if pending.running == 0 && pending.runs.is_empty() {
-            remove(&snapshot)?;
+        if group.begins_at == BeginsAt::Region && pending.running == 0 && pending.runs.is_empty() {
+            remove(&self.folders.boots.join(snapshot))?;
         }
         Ok(())
     }
 
-    fn save(&self, group: &Group, run: &Run, document: &ResultDocument) -> Result<RunFile, Error> {
-        self.store.save(&run.file_name, RunFile::content(group, run, document))
+    /// The file that the executor has made.
+    fn made(&self, cell: &Cell) -> Result<Box<CellFile>, Error> {
+        let wrong = |why: &str| Error::Request(format!("{}: the run left {why}", cell.file_name));
+        match self.store.load(&cell.file_name, &cell.id)? {
+            Kept::Finished(file) => Ok(file),
+            Kept::Missing => Err(wrong("no file")),
+            Kept::Damaged(why) => Err(wrong(&format!("a damaged file ({why})"))),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -287,16 +318,11 @@ fn remove(snapshot: &Path) -> Result<(), Error> {
     std::fs::remove_file(snapshot).map_err(Error::file("remove", snapshot))
 }
 
-/// What a person calls a run.
-pub fn run_title(group: &Group, run: &Run) -> String {
-    format!("{}, seed {}", group.title(), run.seed)
-}
-
 /// Lines of the console that a failure brings.
 const CONSOLE_LINES: usize = 10;
 
 /// Tells a person that a run failed.
-pub fn report_failure(progress: &Progress, title: &str, why: &str, console: &[String]) {
+fn report_failure(progress: &Progress, title: &str, why: &str, console: &[String]) {
     let mut text = format!("concord: {title}: {why}");
     for line in console.iter().skip(console.len().saturating_sub(CONSOLE_LINES)) {
         text.push_str("\n    | ");
@@ -307,9 +333,9 @@ pub fn report_failure(progress: &Progress, title: &str, why: &str, console: &[St
 }
 
 /// A run that a person sees the progress of, and may stop.
-pub struct Watched<'a> {
-    pub task: &'a Task,
-    pub stop: Stop<'a>,
+struct Watched<'a> {
+    task: &'a Task,
+    stop: Stop<'a>,
 }
 
 impl Watcher for Watched<'_> {

@@ -1,9 +1,11 @@
-//! The output folder of a comparison: `plan.json`, a file in `runs/` for each finished run, and the reports.
+//! The output folder of an experiment: `plan.json`, a file in `runs/` for each finished run, and the reports.
 //!
 //! Files appear whole or not at all, and none holds anything that differs from one making of it to the next: not the time that a
-//! run took on the host.
+//! run took on the host. A run's file ends with the digest of everything before, so that an edited file is found out.
 
 use super::Error;
+use super::executor::Folders;
+use super::seal;
 use concord_machine::output::write_atomically;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +19,7 @@ pub const RUNS: &str = "runs";
 /// Folders of boots are named after the process that writes them.
 const BOOTS_PREFIX: &str = ".boots-";
 
-/// The output folder, found to be this comparison's.
+/// The output folder, found to be this experiment's.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -39,10 +41,10 @@ pub enum Kept<F> {
 }
 
 impl Store {
-    /// Makes a folder the comparison's that this describes, or goes on in one that is.
+    /// Gives a folder to the experiment of this description, or goes on in the experiment's own.
     ///
     /// # Errors
-    /// If the folder has other files, is another comparison's, or cannot be written to.
+    /// If the folder has other files, is another experiment's, or cannot be written to.
     pub fn open(folder: &Path, description: &impl Serialize) -> Result<Store, Error> {
         fs::create_dir_all(folder).map_err(Error::file("create", folder))?;
         let path = folder.join(PLAN);
@@ -79,20 +81,20 @@ impl Store {
     /// If the file is there and cannot be read.
     pub fn load<F: Identified>(&self, file_name: &str, id: &str) -> Result<Kept<F>, Error> {
         let Some(text) = read_if_there(&self.path(file_name))? else { return Ok(Kept::Missing) };
-        match serde_json::from_slice::<F>(&text) {
+        let content = match seal::opened(&text) {
+            Ok(content) => content,
+            Err(why) => return Ok(Kept::Damaged(why.to_owned())),
+        };
+        match serde_json::from_slice::<F>(&content) {
             Ok(file) if file.id() == id => Ok(Kept::Finished(Box::new(file))),
             Ok(file) => Ok(Kept::Damaged(format!("it says that it is run {:?}", file.id()))),
             Err(error) => Ok(Kept::Damaged(error.to_string())),
         }
     }
 
-    /// Keeps the file of a run, and reads it back.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn save<F: Identified>(&self, file_name: &str, file: Value) -> Result<F, Error> {
-        write_atomically(&self.path(file_name), &pretty(&file))?;
-        Ok(serde_json::from_value(file).expect("what was written can be read"))
+    /// The folders for an executor.
+    pub fn folders(&self, boots: &Boots) -> Folders {
+        Folders { boots: boots.path.clone(), runs: self.folder.join(RUNS) }
     }
 
     /// A folder for the snapshots of this process. Whoever finds it left behind removes it.
@@ -145,13 +147,6 @@ pub struct Boots {
     path: PathBuf,
 }
 
-impl Boots {
-    /// The file of a group's boot.
-    pub fn file(&self, group: usize) -> PathBuf {
-        self.path.join(format!("{group}.snapshot"))
-    }
-}
-
 impl Drop for Boots {
     fn drop(&mut self) {
         // What stays is removed by the next one.
@@ -167,6 +162,14 @@ fn difference(found: &Value, wanted: &Value) -> Option<String> {
     let fields = wanted.as_object().map(|object| object.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
     let other: Vec<String> = fields.into_iter().filter(|field| found.get(field) != wanted.get(field)).collect();
     Some(format!("its {} {}", other.join(", "), if other.len() == 1 { "differs" } else { "differ" }))
+}
+
+/// Keeps the file of a run, whole or not at all.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn keep(path: &Path, file: &impl Serialize) -> Result<(), Error> {
+    Ok(write_atomically(path, &seal::sealed(&pretty(file)))?)
 }
 
 /// JSON for people and machines, with a line's end.
@@ -197,17 +200,14 @@ fn is_partial(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::tests::{guests, request};
-    use super::super::plan::{Description, Plan, Run};
     use super::*;
-    use crate::compare::record::RunFile;
+    use crate::experiment::Experiment;
+    use crate::experiment::cell::{Cell, CellFile};
+    use crate::experiment::plan::tests::{kernels, plan_of_kernels};
+    use concord_machine::result::ResultDocument;
 
-    fn description() -> Description {
-        plan().description
-    }
-
-    fn plan() -> Plan {
-        Plan::new(&request(), &guests()).unwrap()
+    fn description() -> Value {
+        plan_of_kernels(&kernels()).document()
     }
 
     #[test]
@@ -216,9 +216,8 @@ mod tests {
         let path = folder.path().join("new/folder");
         Store::open(&path, &description()).unwrap();
         Store::open(&path, &description()).unwrap();
-        let mut other = request();
-        (other.seeds, other.append) = (9, "quiet".to_owned());
-        let error = Store::open(&path, &Plan::new(&other, &guests()).unwrap().description).unwrap_err().to_string();
+        let other = Experiment { seeds: 9, append: "quiet".to_owned(), ..kernels() };
+        let error = Store::open(&path, &plan_of_kernels(&other).document()).unwrap_err().to_string();
         assert!(
             error.ends_with(
                 "/new/folder holds another comparison: its append, seeds differ; choose another folder with --output"
@@ -232,24 +231,48 @@ mod tests {
         assert!(matches!(Store::open(Path::new("/proc/none"), &description()), Err(Error::File { .. })));
     }
 
+    /// A file with every kind of member.
+    fn file(cell: &Cell) -> CellFile {
+        let result: ResultDocument = serde_json::from_str(include_str!("../../tests/report/run.json")).unwrap();
+        CellFile::new(cell, Some(vec!["a line".to_owned()]), result)
+    }
+
     #[test]
     fn a_run_that_is_not_whole_is_told_from_one_that_is() {
         let folder = tempfile::tempdir().unwrap();
-        let plan = plan();
-        let store = Store::open(folder.path(), &plan.description).unwrap();
-        let run = &plan.groups[0].runs[0];
-        let load = |run: &Run| store.load::<RunFile>(&run.file_name, &run.id).unwrap();
-        assert!(matches!(load(run), Kept::Missing));
-        let result: Value = serde_json::from_str(include_str!("../../tests/report/run.json")).unwrap();
-        let text = serde_json::json!({ "id": run.id, "result": result }).to_string();
-        std::fs::write(store.path(&run.file_name), &text).unwrap();
-        assert!(matches!(load(run), Kept::Finished(_)));
-        for length in 0..text.len() {
-            std::fs::write(store.path(&run.file_name), &text[..length]).unwrap();
-            assert!(matches!(load(run), Kept::Damaged(_)), "{length}");
+        let plan = plan_of_kernels(&kernels());
+        let store = Store::open(folder.path(), &plan.document()).unwrap();
+        let cell = &plan.groups[0].cells[0];
+        let load = |cell: &Cell| store.load::<CellFile>(&cell.file_name, &cell.id).unwrap();
+        assert!(matches!(load(cell), Kept::Missing));
+        let path = store.path(&cell.file_name);
+        keep(&path, &file(cell)).unwrap();
+        let Kept::Finished(kept) = load(cell) else { panic!("it is whole") };
+        assert_eq!(pretty(&kept), pretty(&file(cell)), "nothing is lost");
+        let text = std::fs::read_to_string(&path).unwrap();
+        for length in (0..text.len()).step_by(97) {
+            std::fs::write(&path, &text[..length]).unwrap();
+            assert!(matches!(load(cell), Kept::Damaged(_)), "{length}");
         }
-        std::fs::write(store.path(&run.file_name), text.replace(&run.id, "0123")).unwrap();
-        assert!(matches!(load(run), Kept::Damaged(_)));
+        keep(&path, &CellFile { id: "0123".to_owned(), ..file(cell) }).unwrap();
+        assert!(matches!(load(cell), Kept::Damaged(_)));
+    }
+
+    #[test]
+    fn an_edited_run_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = plan_of_kernels(&kernels());
+        let store = Store::open(folder.path(), &plan.document()).unwrap();
+        let cell = &plan.groups[0].cells[0];
+        let path = store.path(&cell.file_name);
+        keep(&path, &file(cell)).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let member = "\"region_cycles\": ";
+        std::fs::write(&path, text.replacen(member, &format!("{member}1"), 1)).unwrap();
+        match store.load::<CellFile>(&cell.file_name, &cell.id).unwrap() {
+            Kept::Damaged(why) => assert_eq!(why, "its content is not the one that its digest was made of"),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

@@ -1,6 +1,37 @@
 //! What every report says of its numbers, in HTML.
 
-use crate::compare::statistics::CONFIDENCE;
+use super::html::escape;
+use crate::experiment::plan::PlanDescription;
+use crate::experiment::statistics::CONFIDENCE;
+
+/// Names and digests of the files of guests.
+pub fn guests(plan: &PlanDescription) -> Vec<(String, String)> {
+    let digest = |digest: &String| format!("<span class=\"quiet\"><code>{}</code></span>", escape(digest));
+    plan.guests.iter().map(|(file, blake3)| (format!("Guest {}", escape(file)), digest(blake3))).collect()
+}
+
+/// The machine, with something of its own that the report has to say of it.
+pub fn machine(plan: &PlanDescription, detail: &str) -> (String, String) {
+    let boards = plan.boards.iter().map(|board| escape(&board.name)).collect::<Vec<_>>().join(", ");
+    let checked = if plan.check_isolation { ", isolation checked" } else { "" };
+    let machine = format!(
+        "board {boards}, {detail}{checked}, version {} <span class=\"quiet\">source <code>{}</code></span>",
+        plan.program.version, plan.program.machine
+    );
+    ("Machine".to_owned(), machine)
+}
+
+/// Parameters and words of every command line.
+pub fn words(plan: &PlanDescription) -> Vec<(String, String)> {
+    let mut inputs = Vec::new();
+    for parameter in &plan.parameters {
+        inputs.push((format!("Parameter {}", escape(&parameter.name)), escape(&parameter.values.join(", "))));
+    }
+    if !plan.append.is_empty() {
+        inputs.push(("Command line".to_owned(), format!("<code>{}</code>", escape(&plan.append))));
+    }
+    inputs
+}
 
 /// The intervals of means.
 pub fn intervals() -> String {

@@ -12,14 +12,26 @@ mod table;
 
 pub use table::Table;
 
-use crate::compare::Error;
-use crate::compare::store::{Store, pretty};
+use crate::experiment::Error;
+use crate::experiment::plan::Plan;
+use crate::experiment::schedule::CellOutcome;
+use crate::experiment::store::{Store, pretty};
 use figure::Figure;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// The page's name in the folder of a comparison.
 const PAGE: &str = "report.html";
+
+/// The report of an experiment: of the quantities that the guests printed where their consoles are kept for that, and of the
+/// machine's counters otherwise.
+pub fn of(plan: &Plan, outcomes: &[Vec<CellOutcome>]) -> Report {
+    if plan.cells().all(|(_, cell)| cell.start.keeps_console) {
+        programs::report(&programs::Data::of_runs(plan, outcomes))
+    } else {
+        kernels::report(&kernels::Data::new(plan, outcomes))
+    }
+}
 
 /// A table and how prominent it is.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! A table of a report, made once and written as text, CSV, JSON and HTML.
 
-use crate::compare::statistics::Estimate;
+use crate::experiment::statistics::Estimate;
 use serde::Serialize;
 
 /// A table.

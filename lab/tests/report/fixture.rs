@@ -1,11 +1,14 @@
 //! A comparison with invented runs: every kind of number that reports show, small enough to be read.
 
 use concord_abi::exit::Exit;
-use concord_lab::compare::kernel::KernelChoice;
-use concord_lab::compare::plan::{Group, Guests, Input, Plan, Request, Run};
-use concord_lab::compare::record::RunFile;
-use concord_lab::compare::schedule::RunOutcome;
-use concord_lab::compare::workload::Size;
+use concord_lab::experiment::Experiment;
+use concord_lab::experiment::cell::{Cell, CellFile};
+use concord_lab::experiment::files::{Files, Input};
+use concord_lab::experiment::plan::{Group, Plan};
+use concord_lab::experiment::request::SystemOptions;
+use concord_lab::experiment::schedule::CellOutcome;
+use concord_lab::experiment::variant::Variant;
+use concord_lab::system::linux;
 use concord_machine::Board;
 use serde_json::{Value, json};
 
@@ -44,48 +47,53 @@ pub fn plan(workloads: &[&str], kernels: &[&str], harts: &[usize], seeds: u64) -
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let definitions = names(&["no-ipi=cx=on cx.safe=counter,wake"]);
     let defined = if kernels.contains(&"no-ipi") { definitions } else { Vec::new() };
-    let request = Request {
-        workloads: names(workloads),
-        kernels: KernelChoice::choose(Some(&names(kernels)), &defined).unwrap(),
+    let (system, options) = (linux::system(), SystemOptions::new());
+    let experiment = Experiment {
+        cases: names(workloads),
+        variants: Variant::choose(system, &options, Some(&names(kernels)), &defined).unwrap(),
+        sizes: names(&["quick"]),
         harts: harts.to_vec(),
+        boards: vec![Board::preset("metatm-2007").unwrap()],
+        parameters: Vec::new(),
         seeds,
-        size: Size::Quick,
-        board: Board::preset("metatm-2007").unwrap(),
         append: String::new(),
         check_isolation: false,
         instructions_max: None,
+        options,
     };
-    let input = |name: &str| Input { path: format!("/guests/{name}").into(), blake3: format!("digest of {name}") };
-    let roots = [("rootfs", input("rootfs")), ("benchmarks", input("benchmarks"))].into();
-    Plan::new(&request, &Guests { kernel: Some((input("Image"), input("vmlinux"))), roots }).unwrap()
+    let files = system.guest_files(&experiment).unwrap().into_iter().fold(Files::default(), |files, file| {
+        let name = format!("{}/{}", file.guest, file.role);
+        files.with(file, Input { path: format!("/guests/{name}").into(), blake3: format!("digest of {name}") })
+    });
+    Plan::new(system, &experiment, &files).unwrap()
 }
 
 /// A result for every run.
-pub fn outcomes(plan: &Plan) -> Vec<Vec<RunOutcome>> {
-    let of_run = |group: &Group, run: &Run| {
-        let file: RunFile =
-            serde_json::from_value(json!({ "id": run.id, "result": result(plan, group, run) })).unwrap();
-        RunOutcome::Made(Box::new(file))
+pub fn outcomes(plan: &Plan) -> Vec<Vec<CellOutcome>> {
+    let of_run = |group: &Group, run: &Cell| {
+        let result = serde_json::from_value(result(plan, group, run)).unwrap();
+        CellOutcome::Made(Box::new(CellFile::new(run, None, result)))
     };
-    plan.groups.iter().map(|group| group.runs.iter().map(|run| of_run(group, run)).collect()).collect()
+    plan.groups.iter().map(|group| group.cells.iter().map(|run| of_run(group, run)).collect()).collect()
 }
 
 /// One run that the guest failed and one that never booted, with words that a page must not take for its own.
-pub fn fail_some(outcomes: &mut [Vec<RunOutcome>]) {
+pub fn fail_some(outcomes: &mut [Vec<CellOutcome>]) {
     let console = vec!["[    1.0] Oops <script>alert(1)</script>".to_owned(), "---[ end trace ]---".to_owned()];
-    if let RunOutcome::Made(file) = &mut outcomes[1][0] {
+    if let CellOutcome::Made(file) = &mut outcomes[1][0] {
         file.result.exit = Exit::Failed;
         (file.result.exit_code, file.result.guest_code) = (1, 2);
         file.result.console.clone_from(&console);
     }
     let last = outcomes.last_mut().unwrap();
-    last.fill(RunOutcome::NotBooted("panicked, before the workload's region of interest began".to_owned(), console));
+    let why = "panicked, before the workload's region of interest began".to_owned();
+    last.fill(CellOutcome::NotBooted { why, console });
 }
 
-fn result(plan: &Plan, group: &Group, run: &Run) -> Value {
+fn result(plan: &Plan, group: &Group, run: &Cell) -> Value {
     let place = |names: Vec<&String>, name: &String| names.iter().position(|known| *known == name).unwrap() as u64;
-    let kernel = place(plan.description.kernels.iter().map(|kernel| &kernel.name).collect(), &group.kernel);
-    let workload = place(plan.description.workloads.iter().collect(), &group.workload);
+    let kernel = place(plan.description.variants.iter().map(|kernel| &kernel.name).collect(), &group.variant);
+    let workload = place(plan.description.cases.iter().collect(), &group.case);
     let harts = group.harts as u64;
     // What the seed changes is small beside what workload and kernel change.
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ run.seed << 20 ^ workload << 12 ^ kernel << 8 ^ harts);
@@ -141,7 +149,7 @@ fn section(numbers: &mut Numbers, index: usize, group: &Group, kernel: u64, work
     let harts = group.harts as u64;
     let (site, kind, lock, contention, does_io) = SITES[index];
     let executions = numbers.about(20_000 * (1 + index as u64), 5);
-    let is_transactional = kernel > 0 && kind != "raw" && !(group.kernel == "txlinux-ss" && index % 2 == 1);
+    let is_transactional = kernel > 0 && kind != "raw" && !(group.variant == "txlinux-ss" && index % 2 == 1);
     let io = if does_io && is_transactional { executions * (1 + 6 * (index as u64 % 2)) / 10 } else { 0 };
     let (transactional, locked) = if is_transactional { (executions - io, io) } else { (0, executions) };
     let spinning = locked * contention * harts * (1 + workload) / 20;

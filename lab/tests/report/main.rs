@@ -5,13 +5,13 @@ mod fixture;
 mod programs;
 
 use browser::open;
-use concord_lab::compare::plan::Plan;
-use concord_lab::compare::record::{self, RunFile};
-use concord_lab::compare::store::Store;
-use concord_lab::programs::family::Family;
+use concord_lab::experiment::cell::CellFile;
+use concord_lab::experiment::plan::Plan;
+use concord_lab::experiment::store::Store;
 use concord_lab::report::kernels::{self, Data};
+use concord_lab::system::{locks, stm};
 use concord_machine::result::ResultDocument;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ fn write(folder: &Path, failing: bool, size: (&[&str], &[&str], &[usize], u64)) 
     if failing {
         fixture::fail_some(&mut outcomes);
     }
-    let store = Store::open(folder, &plan.description).unwrap();
+    let store = Store::open(folder, &plan.document()).unwrap();
     let report = kernels::report(&Data::new(&plan, &outcomes));
     report.write(&store).unwrap();
     report.text()
@@ -39,7 +39,7 @@ const LARGE: (&[&str], &[&str], &[usize], u64) = (
 
 /// A text with the seeds in the place of the names of runs, which change with the machine.
 fn without_names(text: &str, plan: &Plan) -> String {
-    let runs = plan.groups.iter().flat_map(|group| &group.runs);
+    let runs = plan.groups.iter().flat_map(|group| &group.cells);
     runs.fold(text.to_owned(), |text, run| text.replace(&run.id, &format!("[run {}]", run.seed)))
 }
 
@@ -88,10 +88,12 @@ fn a_result_of_version_0_1_is_read_and_no_field_of_it_is_lost() {
 #[test]
 fn the_file_of_a_run_has_the_result_without_the_time_that_the_host_took() {
     let document: ResultDocument = serde_json::from_str(fixture::RECORDED).unwrap();
-    let kept = record::lasting(&document);
-    let text = json!({ "id": "0f", "key": {}, "result": kept }).to_string();
+    let plan = fixture::plan(SMALL.0, SMALL.1, SMALL.2, SMALL.3);
+    let file = CellFile::new(&plan.groups[0].cells[0], None, document.clone());
+    let text = serde_json::to_string(&file).unwrap();
     assert!(!text.contains("host_seconds"));
-    assert_eq!(serde_json::from_str::<RunFile>(&text).unwrap().result, kept);
+    let kept = ResultDocument { host_seconds: None, ..document };
+    assert_eq!(serde_json::from_str::<CellFile>(&text).unwrap().result, kept);
 }
 
 #[test]
@@ -149,9 +151,9 @@ fn a_browser_shows_every_bar() {
 #[test]
 fn tables_of_programs_are_as_recorded() {
     let folder = tempfile::tempdir().unwrap();
-    let locks = programs::locks(&["byte", "unfair", "tx"], &[4, 32]);
-    insta::assert_snapshot!("locks", programs::write(&folder.path().join("locks"), Family::Locks, &locks));
-    insta::assert_snapshot!("stm", programs::write(&folder.path().join("stm"), Family::Stm, &programs::stm()));
+    let lines = programs::locks(&["byte", "unfair", "tx"], &[4, 32]);
+    insta::assert_snapshot!("locks", programs::write(&folder.path().join("locks"), locks::programs(), &lines));
+    insta::assert_snapshot!("stm", programs::write(&folder.path().join("stm"), stm::programs(), &programs::stm()));
 }
 
 #[test]
@@ -159,11 +161,11 @@ fn a_browser_shows_every_bar_of_locks_and_transactions() {
     let names =
         ["byte", "ticket", "mcs", "queued", "paravirtualized", "unfair", "queued_rw", "cx", "tx", "pthread_spin"];
     let folder = lasting("locks");
-    programs::write(&folder, Family::Locks, &programs::locks(&names, &[1, 2, 4, 8, 16, 32]));
+    programs::write(&folder, locks::programs(), &programs::locks(&names, &[1, 2, 4, 8, 16, 32]));
     // Uncontended, the loop, and steals and aborts on six numbers of threads.
     is_shown_whole(&folder, 14);
     let folder = lasting("stm");
-    programs::write(&folder, Family::Stm, &programs::stm());
+    programs::write(&folder, stm::programs(), &programs::stm());
     is_shown_whole(&folder, 4);
 }
 

@@ -1,9 +1,9 @@
 //! Reports of locks and transactions with invented measurements, as programs print them.
 
-use concord_lab::compare::store::Store;
-use concord_lab::programs::family::Family;
-use concord_lab::programs::native::Native;
+use concord_lab::experiment::store::Store;
 use concord_lab::report::programs::{Data, NATIVE_FILE, report};
+use concord_lab::system::check_programs::CheckPrograms;
+use concord_lab::system::native::Native;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -56,11 +56,11 @@ pub fn stm() -> Vec<Value> {
 }
 
 /// Writes the report of some lines into a folder; the main tables.
-pub fn write(folder: &Path, family: Family, lines: &[Value]) -> String {
+pub fn write(folder: &Path, system: &'static CheckPrograms, lines: &[Value]) -> String {
     std::fs::create_dir_all(folder).unwrap();
     let file = folder.with_extension("jsonl");
     std::fs::write(&file, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
-    let native = Native::from_file(family, &file).unwrap();
+    let native = Native::from_file(system, &file).unwrap();
     let store = Store::open(folder, &native.description).unwrap();
     store.write(NATIVE_FILE, native.text.as_bytes()).unwrap();
     let report = report(&Data::of_native(&native));

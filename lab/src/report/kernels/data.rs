@@ -1,8 +1,9 @@
 //! The finished runs of a comparison, and the values of one quantity over the seeds of a group.
 
-use crate::compare::plan::{Group, Plan, Run};
-use crate::compare::schedule::RunOutcome;
-use crate::compare::statistics::{self, Estimate};
+use crate::experiment::cell::Cell as Run;
+use crate::experiment::plan::{Group, Plan};
+use crate::experiment::schedule::CellOutcome;
+use crate::experiment::statistics::{self, Estimate};
 use concord_machine::accounting::critical_sections::report::SectionResult;
 use concord_machine::result::ResultDocument;
 use std::collections::BTreeMap;
@@ -27,8 +28,6 @@ pub struct GroupData<'a> {
     pub runs: Vec<(&'a Run, &'a ResultDocument)>,
     /// The others, with what went wrong, what there is of a result, and the last lines of the console.
     pub failures: Vec<Failure<'a>>,
-    /// The place of the group with the same workload and harts on the first kernel.
-    baseline: usize,
 }
 
 /// A run that nothing may be concluded from.
@@ -43,34 +42,31 @@ pub struct Failure<'a> {
 
 impl<'a> Data<'a> {
     /// Puts the outcomes of a plan's runs beside the plan.
-    pub fn new(plan: &'a Plan, outcomes: &'a [Vec<RunOutcome>]) -> Data<'a> {
-        let kernels_count = plan.description.kernels.len();
-        let of_group = |(index, (group, outcomes)): (usize, (&'a Group, &'a Vec<RunOutcome>))| {
-            // Groups come by workload, then harts, then kernel.
-            let baseline = index - index % kernels_count;
-            let mut data = GroupData { group, runs: Vec::new(), failures: Vec::new(), baseline };
-            for (run, outcome) in group.runs.iter().zip(outcomes) {
+    pub fn new(plan: &'a Plan, outcomes: &'a [Vec<CellOutcome>]) -> Data<'a> {
+        let of_group = |(group, outcomes): (&'a Group, &'a Vec<CellOutcome>)| {
+            let mut data = GroupData { group, runs: Vec::new(), failures: Vec::new() };
+            for (run, outcome) in group.cells.iter().zip(outcomes) {
                 match outcome {
-                    RunOutcome::Made(file) => match file.failure() {
+                    CellOutcome::Made(file) => match plan.system.read(file).err() {
                         None => data.runs.push((run, &file.result)),
                         Some(why) => {
                             let (result, console) = (Some(&file.result), file.result.console.as_slice());
                             data.failures.push(Failure { run, why, result, console });
                         }
                     },
-                    RunOutcome::NotBooted(why, console) => {
+                    CellOutcome::NotBooted { why, console } => {
                         data.failures.push(Failure { run, why: why.clone(), result: None, console });
                     }
                 }
             }
             data
         };
-        Data { plan, groups: plan.groups.iter().zip(outcomes).enumerate().map(of_group).collect() }
+        Data { plan, groups: plan.groups.iter().zip(outcomes).map(of_group).collect() }
     }
 
     /// The group that a group is compared with.
     pub fn baseline(&self, group: &GroupData) -> &GroupData<'a> {
-        &self.groups[group.baseline]
+        &self.groups[group.group.baseline]
     }
 
     /// Whether a group is what others are compared with.
@@ -88,7 +84,7 @@ impl<'a> Data<'a> {
 
     /// The groups that are compared with each other: one for each kernel.
     pub fn sets(&self) -> impl Iterator<Item = &[GroupData<'a>]> {
-        self.groups.chunks(self.plan.description.kernels.len())
+        self.groups.chunks(self.plan.description.variants.len())
     }
 
     /// Whether any run has critical sections to speak of.

@@ -3,7 +3,7 @@
 use super::data::{Data, GroupData};
 use super::seen;
 use super::tables::{concurrency_of, io_sites_of, spin_share};
-use crate::compare::statistics::Estimate;
+use crate::experiment::statistics::Estimate;
 use crate::report::chart::{Bar, Category, Chart, Segment};
 use crate::report::figure::{Figure, Key, NO_RANGE, class, drawable, key};
 use crate::report::table::{Show, grouped, shown};
@@ -29,19 +29,19 @@ pub fn figures(data: &Data, table: &str) -> Option<Figure> {
 
 /// A legend of the kernels from one on.
 fn kernels(data: &Data, from: usize) -> Vec<Key> {
-    let kernels = data.plan.description.kernels.iter().enumerate().skip(from);
+    let kernels = data.plan.description.variants.iter().enumerate().skip(from);
     kernels.map(|(index, kernel)| key(&class(index), &kernel.name)).collect()
 }
 
 /// The first kernel of charts that compare the others with it: a kernel alone is shown itself.
 fn first_compared(data: &Data) -> usize {
-    usize::from(data.plan.description.kernels.len() > 1)
+    usize::from(data.plan.description.variants.len() > 1)
 }
 
 /// What the pointer is told of a value: what it is of, the value, the runs behind it.
 fn hover(group: &GroupData, what: &str, value: &str) -> String {
     let runs: Vec<String> = group.runs.iter().map(|(run, _)| format!("seed {} is run {}", run.seed, run.id)).collect();
-    format!("{}\n{what}: {value}\n{}", group.group.title(), runs.join("\n"))
+    format!("{}\n{what}: {value}\n{}", group.group.title, runs.join("\n"))
 }
 
 /// Sets of groups with one hart count, and that count.
@@ -59,7 +59,7 @@ fn by_workload(
     bar: impl Fn(&GroupData, usize) -> Option<Bar>,
 ) -> Vec<Chart> {
     let category = |set: &&[GroupData]| Category {
-        label: set[0].group.workload.clone(),
+        label: set[0].group.case_title(),
         bars: set.iter().enumerate().skip(from).filter_map(|(kernel, group)| bar(group, kernel)).collect(),
     };
     let chart = |(harts, sets): (usize, Vec<&[GroupData]>)| Chart {
@@ -155,11 +155,11 @@ fn conflicts(data: &Data) -> Figure {
 fn by_kernel(data: &Data, y_label: &str, from: usize, segments: impl Fn(&GroupData) -> Vec<Segment>) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (harts, sets) in by_harts(data) {
-        for (index, kernel) in data.plan.description.kernels.iter().enumerate().skip(from) {
+        for (index, kernel) in data.plan.description.variants.iter().enumerate().skip(from) {
             let category = |set: &&[GroupData]| {
                 let segments = segments(&set[index]);
                 let bar = (!segments.is_empty()).then_some(Bar { segments, interval: None });
-                Category { label: set[index].group.workload.clone(), bars: bar.into_iter().collect() }
+                Category { label: set[index].group.case_title(), bars: bar.into_iter().collect() }
             };
             charts.push(Chart {
                 title: format!("{}, {harts} harts", kernel.name),
@@ -240,7 +240,7 @@ fn counts(
         let kernels: Vec<(usize, &str, Vec<u64>)> = data
             .plan
             .description
-            .kernels
+            .variants
             .iter()
             .enumerate()
             .map(|(index, kernel)| (index, kernel.name.as_str(), of_kernel(index)))

@@ -10,8 +10,7 @@ pub use data::Data;
 use super::html::escape;
 use super::method;
 use super::{Failure, Part, Report, Section};
-use crate::compare::plan::Description;
-use crate::compare::schedule::run_title;
+use crate::experiment::plan::{Plan, PlanDescription};
 
 /// Works everything out.
 pub fn report(data: &Data) -> Report {
@@ -38,63 +37,51 @@ pub fn report(data: &Data) -> Report {
         parts.push(Part::Main(failures));
     }
     parts.push(Part::Detail(tables::runs(data)));
-    let plan = &data.plan.description;
+    let plan = data.plan;
     let with_figure = |part: Part| Section { figure: figures::figures(data, &part.table().name), part };
     Report {
-        title: title(plan),
+        title: title(&plan.description),
         inputs: inputs(plan),
         failures: failed(data),
         sections: parts.into_iter().map(with_figure).collect(),
         method: method(),
-        plan: serde_json::to_value(plan).expect("plain data"),
+        plan: plan.document(),
     }
 }
 
-fn title(plan: &Description) -> String {
-    let names: Vec<&str> = plan.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+fn title(plan: &PlanDescription) -> String {
+    let names: Vec<&str> = plan.variants.iter().map(|kernel| kernel.name.as_str()).collect();
     let harts: Vec<String> = plan.harts.iter().map(usize::to_string).collect();
     let (first, others) = names.split_first().expect("a plan has a kernel");
     let kernels =
         if others.is_empty() { (*first).to_owned() } else { format!("{first} against {}", others.join(", ")) };
-    format!("{kernels}: {} on {} harts", plan.workloads.join(", "), harts.join(", "))
+    format!("{kernels}: {} on {} harts", plan.cases.join(", "), harts.join(", "))
 }
 
 /// What the comparison was made of.
-fn inputs(plan: &Description) -> Vec<(String, String)> {
+fn inputs(plan: &Plan) -> Vec<(String, String)> {
+    let plan = &plan.description;
     let mut inputs = Vec::new();
-    for kernel in &plan.kernels {
+    for kernel in &plan.variants {
         let words = format!(
             "<code>{}</code> <span class=\"quiet\">Image <code>{}</code></span>",
             escape(&kernel.words),
-            escape(&kernel.image)
+            escape(kernel.files.get("image").map_or("", String::as_str))
         );
         inputs.push((format!("Kernel {}", escape(&kernel.name)), words));
     }
-    for (name, digest) in &plan.roots {
-        let digest = format!("<span class=\"quiet\"><code>{}</code></span>", escape(digest));
-        inputs.push((format!("Guest {name}"), digest));
-    }
-    let board = &plan.board;
-    let checked = if plan.check_isolation { ", isolation checked" } else { "" };
-    let machine = format!(
-        "board {}, contention manager {}{checked}, version {} <span class=\"quiet\">source <code>{}</code></span>",
-        escape(&board.name),
-        board.transactions.manager.name(),
-        plan.program.version,
-        plan.program.machine
-    );
-    inputs.push(("Machine".to_owned(), machine));
-    inputs.push(("Work".to_owned(), format!("size {}, seeds 1 to {}", plan.size.name(), plan.seeds)));
-    if !plan.append.is_empty() {
-        inputs.push(("Command line".to_owned(), format!("<code>{}</code>", escape(&plan.append))));
-    }
+    inputs.extend(method::guests(plan));
+    inputs.push(method::machine(plan, &format!("contention manager {}", plan.boards[0].transactions.manager.name())));
+    let sizes = plan.sizes.join(", ");
+    inputs.push(("Work".to_owned(), format!("size {sizes}, seeds 1 to {}", plan.seeds)));
+    inputs.extend(method::words(plan));
     inputs
 }
 
 fn failed(data: &Data) -> Vec<Failure> {
     let of_group = |group: &data::GroupData| {
         let failure = |failure: &data::Failure| Failure {
-            title: run_title(group.group, failure.run),
+            title: failure.run.title.clone(),
             why: failure.why.clone(),
             console: failure.console.to_vec(),
         };

@@ -2,19 +2,19 @@
 
 use super::data::{Data, GroupData};
 use super::tables::{concurrency_of, io_sites_of, ranked_locks, spin_share};
-use crate::compare::statistics::Estimate;
+use crate::experiment::statistics::Estimate;
 use crate::report::kernels::data::{KIND_RAW, KIND_SPIN};
 use crate::report::table::{Show, grouped, shown};
 use concord_machine::result::ResultDocument;
 
 /// The groups of each kernel from one on, with the kernel's name.
 fn by_kernel<'a, 'b>(data: &'b Data<'a>, from: usize) -> Vec<(&'b str, Vec<&'b GroupData<'a>>)> {
-    let kernels = data.plan.description.kernels.iter().enumerate().skip(from);
+    let kernels = data.plan.description.variants.iter().enumerate().skip(from);
     kernels.map(|(index, kernel)| (kernel.name.as_str(), data.sets().map(|set| &set[index]).collect())).collect()
 }
 
 fn where_(group: &GroupData) -> String {
-    format!("{}, {} harts", group.group.workload, group.group.harts)
+    format!("{}, {} harts", group.group.case_title(), group.group.harts)
 }
 
 /// From the least to the greatest of some values with their places, or the one.
@@ -48,7 +48,7 @@ fn changes(data: &Data, what: &str, value: impl Fn(&ResultDocument) -> f64) -> O
         };
         parts.push(format!("on {name} by {span}{weight}"));
     }
-    let first = &data.plan.description.kernels[0].name;
+    let first = &data.plan.description.variants[0].name;
     (!parts.is_empty()).then(|| format!("{what} changes against {first} {}", parts.join("; ")))
 }
 
@@ -97,7 +97,7 @@ pub fn synchronization(data: &Data) -> String {
 }
 
 pub fn conversion(data: &Data) -> String {
-    let from = usize::from(data.plan.description.kernels.len() > 1);
+    let from = usize::from(data.plan.description.variants.len() > 1);
     let of =
         |group: &GroupData| spin_share(group, |section| section.totals.transactional, |section| section.totals.locked);
     shares(data, from, "commits", "Sections of spinlock_t that commit as transactions, by count", of)
@@ -105,7 +105,7 @@ pub fn conversion(data: &Data) -> String {
 }
 
 pub fn conflicts(data: &Data) -> String {
-    let policy = data.plan.description.board.transactions.manager.name();
+    let policy = data.plan.description.boards[0].transactions.manager.name();
     let of = |group: &GroupData| group.share(|run| run.conflict_totals.inversions, |run| run.conflict_totals.count);
     shares(data, 0, "inverts", &format!("Conflicts that {policy} decided against the kernel's priorities"), of)
         .unwrap_or_else(|| "No transactions met".to_owned())

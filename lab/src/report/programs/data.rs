@@ -1,13 +1,16 @@
 //! The measurements and tests of some runs, or of a file, in the groups that are compared.
 
-use crate::compare::statistics::{self, Estimate};
-use crate::compare::store::RUNS;
-use crate::programs::family::Family;
-use crate::programs::native::Native;
-use crate::programs::plan::{Plan, Run};
-use crate::programs::record::{Line, Measurement, RunFile, Verdict};
+use crate::experiment::cell::{Cell, CellFile};
+use crate::experiment::measurement::{Measurement, Reading, Verdict};
+use crate::experiment::plan::{Group as PlanGroup, Plan};
+use crate::experiment::schedule::CellOutcome;
+use crate::experiment::statistics::{self, Estimate};
+use crate::experiment::store::RUNS;
 use crate::report::Failure;
 use crate::report::table::RunLink;
+use crate::system::check_programs::VALIDATION;
+use crate::system::native::Native;
+use crate::system::{Nouns, System};
 use serde_json::Value;
 
 /// The copy of the file that native measurements come from, beside the report.
@@ -16,7 +19,7 @@ pub const NATIVE_FILE: &str = "native.jsonl";
 /// Everything that a report is about.
 #[derive(Debug)]
 pub struct Data<'a> {
-    pub family: Family,
+    pub nouns: &'static Nouns,
     /// What decides it.
     pub plan: Value,
     /// None where it was measured natively.
@@ -25,7 +28,7 @@ pub struct Data<'a> {
     pub tests: Vec<Tested<'a>>,
     pub(super) failures: Vec<Failure>,
     /// Every run of the machine, and what came of it.
-    pub runs: Vec<(&'a Run, &'a RunFile)>,
+    pub runs: Vec<(&'a PlanGroup, &'a Cell, &'a CellFile)>,
 }
 
 /// A measurement, and where it comes from.
@@ -38,7 +41,8 @@ pub struct Sample {
 /// A run in which everything was tested, and passed or did not.
 #[derive(Debug)]
 pub struct Tested<'a> {
-    pub run: &'a Run,
+    pub group: &'a PlanGroup,
+    pub run: &'a Cell,
     pub verdicts: Vec<Verdict>,
     pub has_failed: bool,
 }
@@ -55,37 +59,36 @@ pub struct Group<'a> {
 }
 
 impl<'a> Data<'a> {
-    /// Puts the files of a plan's runs beside the plan.
-    pub fn of_runs(plan: &'a Plan, files: &'a [RunFile]) -> Data<'a> {
+    /// Puts the outcomes of a plan's runs beside the plan.
+    pub fn of_runs(plan: &'a Plan, outcomes: &'a [Vec<CellOutcome>]) -> Data<'a> {
         let mut data = Data {
-            family: plan.family,
-            plan: serde_json::to_value(&plan.description).expect("plain data"),
+            nouns: plan.system.nouns(),
+            plan: plan.document(),
             machine: Some(plan),
             samples: Vec::new(),
             tests: Vec::new(),
             failures: Vec::new(),
-            runs: plan.runs.iter().zip(files).collect(),
+            runs: Vec::new(),
         };
-        for (run, file) in plan.runs.iter().zip(files) {
-            let (lines, has_failed) = match file.lines(plan.family) {
-                Ok(lines) => (lines, false),
-                Err(why) => {
-                    data.failures.push(Failure { title: run.title(), why, console: file.console.clone() });
-                    (Vec::new(), true)
+        for ((group, run), outcome) in plan.cells().zip(outcomes.iter().flatten()) {
+            let reading = match outcome {
+                CellOutcome::Made(file) => {
+                    data.runs.push((group, run, file));
+                    plan.system.read(file).map_err(|why| (why, file.console()))
                 }
+                CellOutcome::NotBooted { why, console } => Err((why.clone(), console.as_slice())),
             };
-            let mut verdicts = Vec::new();
-            for line in lines {
-                match line {
-                    Line::Measurement(measurement) => {
-                        let measurement = if run.counts { measurement.counts() } else { measurement };
-                        data.samples.push(Sample { measurement, link: link(run) });
-                    }
-                    Line::Verdict(verdict) => verdicts.push(verdict),
-                }
+            let has_failed = reading.is_err();
+            let reading = reading.unwrap_or_else(|(why, console)| {
+                data.failures.push(Failure { title: run.title.clone(), why, console: console.to_vec() });
+                Reading::default()
+            });
+            for measurement in reading.measurements {
+                let case = format!("{}{}", measurement.case, group.case_suffix());
+                data.samples.push(Sample { measurement: Measurement { case, ..measurement }, link: link(run) });
             }
-            if plan.is_validation() {
-                data.tests.push(Tested { run, verdicts, has_failed });
+            if group.case == VALIDATION {
+                data.tests.push(Tested { group, run, verdicts: reading.verdicts, has_failed });
             }
         }
         data
@@ -98,7 +101,7 @@ impl<'a> Data<'a> {
             Sample { measurement: measurement.clone(), link }
         };
         Data {
-            family: native.family,
+            nouns: native.system.nouns(),
             plan: serde_json::to_value(&native.description).expect("plain data"),
             machine: None,
             samples: native.measurements.iter().map(sample).collect(),
@@ -173,7 +176,7 @@ impl Group<'_> {
 }
 
 /// Where a run is, for a table.
-pub fn link(run: &Run) -> RunLink {
+pub fn link(run: &Cell) -> RunLink {
     RunLink { id: run.id.clone(), seed: run.seed, file: format!("{RUNS}/{}", run.file_name) }
 }
 

@@ -2,8 +2,7 @@
 
 use super::data::{Data, Group, in_order};
 use super::tables::{ABORTS, Counters, HEAD, RESTARTS, STEALS, groups_of, heading};
-use crate::compare::statistics::Estimate;
-use crate::programs::family::Family;
+use crate::experiment::statistics::Estimate;
 use crate::report::chart::{Bar, Category, Chart, Segment};
 use crate::report::figure::{Figure, Key, NO_RANGE, class, drawable, key};
 use crate::report::table::{RunLink, Show, grouped, shown};
@@ -40,7 +39,7 @@ pub fn times(data: &Data, main: (&'static str, &'static str)) -> Figure {
         Some(Bar { segments: vec![segment], interval: estimate.interval() })
     };
     let threads = |group: &Group| format!("{} {}", group.threads, data.threads_noun());
-    let over_threads = data.family == Family::Locks;
+    let over_threads = data.nouns.plots_harts;
     let chart_of = |group: &Group| if over_threads { group.case.to_owned() } else { threads(group) };
     let category_of = |group: &Group| if over_threads { group.threads.to_string() } else { group.case.to_owned() };
     let chart = |title: String| {
@@ -50,7 +49,7 @@ pub fn times(data: &Data, main: (&'static str, &'static str)) -> Figure {
             label,
         };
         Chart {
-            x_label: if over_threads { data.threads_noun() } else { data.family.case_noun() },
+            x_label: if over_threads { data.threads_noun() } else { &data.nouns.case },
             y_label: heading(&main_name),
             categories: in_order(inside.iter().map(|group| category_of(group))).into_iter().map(category).collect(),
             range: NO_RANGE,
@@ -183,7 +182,7 @@ fn by_cause(data: &Data, counters: &Counters, y_label: &str) -> Figure {
         let inside = groups.iter().filter(|group| (group.case, group.threads) == (case, threads));
         Chart {
             title: format!("{case}, {threads} {}", data.threads_noun()),
-            x_label: data.family.subject_noun(),
+            x_label: &data.nouns.variant,
             y_label: y_label.to_owned(),
             categories: inside.map(category).collect(),
             range: NO_RANGE,

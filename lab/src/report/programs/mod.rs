@@ -6,10 +6,8 @@ mod tables;
 
 pub use data::{Data, NATIVE_FILE};
 
-use super::html::escape;
 use super::method;
 use super::{Part, Report, Section};
-use crate::programs::family::Family;
 
 /// Works everything out.
 pub fn report(data: &Data) -> Report {
@@ -45,14 +43,12 @@ pub fn report(data: &Data) -> Report {
 }
 
 fn title(data: &Data) -> String {
-    let what = match data.family {
-        Family::Locks => "Locks",
-        Family::Stm => "Software transactions",
-    };
+    let what = &data.nouns.title;
     let Some(plan) = data.machine else { return format!("{what}, natively") };
     let plan = &plan.description;
     let harts: Vec<String> = plan.harts.iter().map(usize::to_string).collect();
-    format!("{what}: {} of {} on {} harts", plan.cases.join(", "), plan.subjects.join(", "), harts.join(", "))
+    let variants: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
+    format!("{what}: {} of {} on {} harts", plan.cases.join(", "), variants.join(", "), harts.join(", "))
 }
 
 /// What was measured.
@@ -61,31 +57,19 @@ fn inputs(data: &Data) -> Vec<(String, String)> {
         let file = format!("<a href=\"{NATIVE_FILE}\">{NATIVE_FILE}</a>, {} measurements", data.samples.len());
         return vec![("File".to_owned(), file)];
     };
+    let gear = plan.cells().next().map_or("", |(_, cell)| cell.key.gear.name());
     let plan = &plan.description;
     let mut inputs = Vec::new();
-    for (role, digest) in &plan.guests {
-        let digest = format!("<span class=\"quiet\"><code>{}</code></span>", escape(digest));
-        inputs.push((format!("Program {}", escape(role)), digest));
-    }
-    let checked = if plan.check_isolation { ", isolation checked" } else { "" };
-    let machine = format!(
-        "board {}, {} gear{checked}, version {} <span class=\"quiet\">source <code>{}</code></span>",
-        escape(&plan.board.name),
-        plan.gear.name(),
-        plan.program.version,
-        plan.program.machine
-    );
-    inputs.push(("Machine".to_owned(), machine));
+    inputs.extend(method::guests(plan));
+    inputs.push(method::machine(plan, &format!("{gear} gear")));
     inputs.push(("Work".to_owned(), format!("seeds 1 to {}", plan.seeds)));
-    if !plan.append.is_empty() {
-        inputs.push(("Command line".to_owned(), format!("<code>{}</code>", escape(&plan.append))));
-    }
+    inputs.extend(method::words(plan));
     inputs
 }
 
 /// How the numbers came about, in HTML.
 fn method(data: &Data) -> String {
-    let noun = data.family.subject_noun();
+    let noun = data.nouns.variant.as_str();
     if data.machine.is_none() {
         return format!(
             "<p>The programs ran natively, on what else the host did meanwhile. Numbers in the last column are lines of the file.</p>\n{}{}",

@@ -1,9 +1,10 @@
 //! The tables: times, what was counted meanwhile, tests, and runs.
 
-use super::data::{Data, Group, in_order, link};
-use crate::compare::statistics::{self, Estimate};
-use crate::programs::record::{LATENCY, LOOP_TIME, Measurement, OPERATION_TIME, SECTION_TIME, unit_of};
+use super::data::{Data, Group, Tested, in_order, link};
+use crate::experiment::measurement::{Measurement, unit_of};
+use crate::experiment::statistics::{self, Estimate};
 use crate::report::table::{Cell, Column, Show, Table};
+use crate::system::check_lines::{LATENCY, LOOP_TIME, OPERATION_TIME, SECTION_TIME};
 use concord_machine::result::ResultDocument;
 
 /// Counters that a table shows together.
@@ -112,9 +113,9 @@ impl Counters {
 
 fn group_columns(data: &Data) -> Vec<Column> {
     vec![
-        Column::new(data.family.case_noun(), data.family.case_noun(), Show::Text),
+        Column::new(&data.nouns.case, &data.nouns.case, Show::Text),
         Column::new(data.threads_noun(), data.threads_noun(), Show::Count),
-        Column::new(data.family.subject_noun(), data.family.subject_noun(), Show::Text),
+        Column::new(&data.nouns.variant, &data.nouns.variant, Show::Text),
     ]
 }
 
@@ -218,11 +219,11 @@ pub fn times(data: &Data, main: (&'static str, &'static str)) -> Table {
 
 /// What the tests say of each subject.
 pub fn validation(data: &Data) -> Table {
-    let subject = data.family.subject_noun();
+    let subject = data.nouns.variant.as_str();
     let mut rows = Vec::new();
-    for (subject, harts) in in_order(data.tests.iter().map(|tested| (tested.run.subject, tested.run.harts))) {
-        let of: Vec<_> =
-            data.tests.iter().filter(|tested| (tested.run.subject, tested.run.harts) == (subject, harts)).collect();
+    let key = |tested: &Tested| (format!("{}{}", tested.group.variant, tested.group.case_suffix()), tested.group.harts);
+    for (subject, harts) in in_order(data.tests.iter().map(key)) {
+        let of: Vec<_> = data.tests.iter().filter(|tested| key(tested) == (subject.clone(), harts)).collect();
         let tests = in_order(of.iter().flat_map(|tested| &tested.verdicts).map(|verdict| verdict.test.as_str()));
         let failed = of.iter().filter(|tested| tested.has_failed).count();
         rows.push(vec![
@@ -276,12 +277,12 @@ pub fn failures(data: &Data) -> Table {
 /// Every run of the machine.
 pub fn runs(data: &Data) -> Table {
     let mut rows = Vec::new();
-    for (run, file) in &data.runs {
+    for (group, run, file) in &data.runs {
         let ResultDocument { exit, instructions, clock_cycles, digest, .. } = &file.result;
         rows.push(vec![
-            run.case.into(),
-            (run.harts as u64).into(),
-            run.subject.into(),
+            group.case_title().into(),
+            (group.harts as u64).into(),
+            group.variant.as_str().into(),
             run.seed.into(),
             run.id.as_str().into(),
             exit.name().into(),

@@ -9,7 +9,7 @@ pub fn conflicts(data: &Data) -> Table {
     let inversions = |run: &ResultDocument| run.conflict_totals.inversions;
     Table {
         name: "conflicts".to_owned(),
-        title: format!("Conflicts and priority inversions under {}", data.plan.description.board.transactions.manager.name()),
+        title: format!("Conflicts and priority inversions under {}", data.plan.description.boards[0].transactions.manager.name()),
         note: "A conflict inverts priority when the side with the lower conflict priority, which the kernel sets at each switch, goes on."
             .to_owned(),
         columns: by_group_columns(vec![

@@ -122,8 +122,11 @@ pub fn io_sites(data: &Data) -> Table {
     ]);
     let rows = |group: &GroupData| -> Vec<Vec<Cell>> {
         let row = |site: IoSite| {
-            let share =
-                crate::compare::statistics::Estimate { mean: site.share(), half_width: None, runs: group.runs.len() };
+            let share = crate::experiment::statistics::Estimate {
+                mean: site.share(),
+                half_width: None,
+                runs: group.runs.len(),
+            };
             let mut row = group_cells(group);
             row.extend([
                 site.site.as_str().into(),

@@ -1,7 +1,7 @@
 //! The locks that matter most: those whose waiting and restarting cost the most cycles.
 
 use super::{Data, GroupData, function_of, group_cells, group_columns, runs_cell, runs_column};
-use crate::compare::statistics;
+use crate::experiment::statistics;
 use crate::report::table::{Cell, Column, Show, Table};
 use concord_machine::accounting::critical_sections::report::{SectionLockResult, SectionResult};
 use concord_machine::result::ResultDocument;

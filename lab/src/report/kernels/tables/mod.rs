@@ -19,8 +19,8 @@ pub use synchronization::{conversion, spin_share, spinlocks, synchronization};
 pub use time::{modes, time};
 
 use super::data::{Data, GroupData};
-use crate::compare::plan::Run;
-use crate::compare::store::RUNS;
+use crate::experiment::cell::Cell as Run;
+use crate::experiment::store::RUNS;
 use crate::report::table::{Cell, Column, RunLink, Show};
 
 /// The columns that name a group.
@@ -33,7 +33,7 @@ fn group_columns() -> Vec<Column> {
 }
 
 fn group_cells(group: &GroupData) -> Vec<Cell> {
-    vec![group.group.workload.as_str().into(), (group.group.harts as u64).into(), group.group.kernel.as_str().into()]
+    vec![group.group.case_title().into(), (group.group.harts as u64).into(), group.group.variant.as_str().into()]
 }
 
 /// The column of the runs that a row's numbers come from.
@@ -51,7 +51,7 @@ fn link(run: &Run) -> RunLink {
 
 /// The name of the kernel that the others are compared with.
 fn baseline<'a>(data: &'a Data) -> &'a str {
-    &data.plan.description.kernels[0].name
+    &data.plan.description.variants[0].name
 }
 
 /// A table with a row for each group: what names it, `cells`, and its runs.

@@ -1,7 +1,7 @@
 //! What synchronization cost, and how much of it transactions took over.
 
 use super::{Data, GroupData, baseline, by_group, by_group_columns};
-use crate::compare::statistics::Estimate;
+use crate::experiment::statistics::Estimate;
 use crate::report::kernels::data::{KIND_RAW, KIND_SPIN};
 use crate::report::table::{Cell, Column, Show, Table};
 use concord_machine::accounting::critical_sections::report::SectionResult;
