@@ -77,7 +77,8 @@ impl Files {
             if !guests.contains_key(name) {
                 let opened = match guest::open(name) {
                     Err(guest::Error::NotBuilt { .. }) if system.builds_on_demand(name) => {
-                        guest::build(&[name.clone()], &guest::Options::default(), progress().as_ref())?.swap_remove(0)
+                        guest::build(std::slice::from_ref(name), &guest::Options::default(), progress().as_ref())?
+                            .swap_remove(0)
                     }
                     opened => opened?,
                 };
