@@ -1,27 +1,23 @@
 //! The machine: its parts, and how they are put together.
 //!
 //! Everything happens on one host thread; nothing depends on the host. Each part is a file and, where it is large, a folder:
-//! `order` says who is next, `execute` runs a hart, `transaction` joins it to the engine of `sim/htm`, `accounting` counts, `saving`
-//! writes and reads snapshots, `debug` breaks turns off.
+//! `order` says who is next, `execute` runs a hart, `transaction` joins it to the engine of `sim/htm`, `accounting` counts, `loading`
+//! fills it, `saving` writes and reads snapshots, `debugging` breaks turns off.
 
 use crate::accounting::Accounting;
 use crate::configuration::{Configuration, Gear};
 use crate::console::Console;
-use crate::debug::Debug;
-use crate::device_tree::{self, EXTENSIONS, VIRTIO_SLOTS_MAX};
+use crate::debugging::debug::Debug;
 use crate::error::MachineError;
 use crate::events::{End, Event};
 use crate::execute::code::CodeCache;
 use crate::hart::Hart;
-use crate::loader;
 use crate::order::Order;
 use crate::planted::PlantedFault;
 use crate::saving::changes::Changed;
 use crate::symbols::SymbolTable;
 use crate::transaction::{Transactions, Watch};
-use concord_abi::htm;
 use concord_dev::Bus;
-use concord_htm::policy::Mode;
 use concord_mem::hot::HotState;
 use concord_mem::ram::Ram;
 use concord_mem::system::MemorySystem;
@@ -49,37 +45,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Builds the machine and loads the kernel: the state before the first instruction.
-    pub fn new(configuration: Configuration) -> Result<Machine, MachineError> {
-        let mut machine = Machine::bare(configuration)?;
-        let configuration = &machine.configuration;
-        let ram = &machine.memory.ram;
-        let loaded = loader::load(ram.memory(), &configuration.kernel, configuration.initrd.as_deref())?;
-        let has_transactions = configuration.board.transactions.mode != Mode::None;
-        let extensions: Vec<&str> =
-            EXTENSIONS.iter().copied().filter(|name| has_transactions || *name != htm::EXTENSION).collect();
-        let tree = device_tree::build(
-            &configuration.board,
-            &configuration.append,
-            loaded.initrd.clone(),
-            configuration.seed,
-            // Used or not, as on QEMU's board: behind the slots that disks may take are those of net and entropy.
-            VIRTIO_SLOTS_MAX,
-            &extensions,
-        )?;
-        loader::write_device_tree(ram.memory(), &loaded, &tree)?;
-        for range in [Some(loaded.kernel.clone()), loaded.initrd.clone()].into_iter().flatten() {
-            machine.memory.note_loaded(range.start, range.end - range.start);
-        }
-        machine.memory.note_loaded(loaded.device_tree_address, tree.len() as u64);
-        machine.symbols = loaded.symbols;
-        machine.start_hart(0, loaded.entry, loaded.device_tree_address, 0);
-        if machine.configuration.check_isolation {
-            machine.watch_isolation();
-        }
-        Ok(machine)
-    }
-
     /// The machine with empty memory and no hart started.
     pub(crate) fn bare(configuration: Configuration) -> Result<Machine, MachineError> {
         let board = &configuration.board;

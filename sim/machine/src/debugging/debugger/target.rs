@@ -1,7 +1,7 @@
 //! What gdb may ask of the machine.
 
 use super::registers;
-use crate::debug::{WatchKind, Watchpoint};
+use crate::debugging::debug::{WatchKind, Watchpoint};
 use crate::error::MachineError;
 use crate::hart::{Activity, Privilege};
 use crate::run::{Outcome, Runner};

@@ -10,7 +10,7 @@ mod monitor;
 mod registers;
 mod target;
 
-use crate::debug::Break;
+use crate::debugging::debug::Break;
 use crate::error::MachineError;
 use crate::events::End;
 use crate::machine::Machine;
