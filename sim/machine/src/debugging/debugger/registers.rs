@@ -27,13 +27,16 @@ const FLOAT_NAMES: [&str; 32] = [
     "fa6", "fa7", "fs2", "fs3", "fs4", "fs5", "fs6", "fs7", "fs8", "fs9", "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
 ];
 
+/// Describes one register by its name, its number, and the attributes of its type and group.
+type Describe<'a> = &'a mut dyn FnMut(&str, u32, &str);
+
 /// The target description (gdb manual, "Target Descriptions" and "RISC-V Features") of a machine's harts.
 pub(super) fn description(machine: &Machine) -> String {
     let mut text = String::from(
         "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"gdb-target.dtd\">\
          <target version=\"1.0\"><architecture>riscv:rv64</architecture>",
     );
-    let mut feature = |name: &str, registers: &mut dyn FnMut(&mut dyn FnMut(&str, u32, &str))| {
+    let mut feature = |name: &str, registers: &mut dyn FnMut(Describe<'_>)| {
         let _ = write!(text, "<feature name=\"org.gnu.gdb.riscv.{name}\">");
         registers(&mut |name, number, kind| {
             // As gdbstub has them.
