@@ -1,6 +1,7 @@
 //! The machine as its guests and its users see it.
 
 mod differential;
+mod idle;
 mod privileged;
 mod results;
 mod sections;
