@@ -1,11 +1,11 @@
-//! What the guest prints: passed on, and watched for a kernel panic.
+//! The guest's console as lines of text, watched for a kernel panic.
 
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// How many of the last lines are kept for the result.
 const LINES_KEPT: usize = 20;
-/// A line longer than this is cut where it is kept; it is passed on whole.
+/// The longest line that is kept whole. The host gets every line whole.
 const LINE_BYTES_MAX: usize = 1000;
 
 /// The printed text as lines.
@@ -18,7 +18,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Takes note of what the guest printed.
+    /// Adds bytes that the guest printed.
     pub fn print(&mut self, bytes: &[u8]) {
         for byte in bytes {
             match byte {
@@ -45,12 +45,12 @@ impl Console {
         }
     }
 
-    /// The kernel's own words, if it panicked.
+    /// The kernel's message, if it panicked.
     pub fn panic(&self) -> Option<&str> {
         self.panic.as_deref()
     }
 
-    /// True when the kernel has panicked and has said all it will say.
+    /// True when the kernel has panicked and has printed its last line.
     pub fn panic_is_over(&self) -> bool {
         self.panic_is_over
     }

@@ -25,7 +25,7 @@ pub struct AtomicFile {
     /// Taken by `commit`.
     writer: Option<BufWriter<File>>,
     path: PathBuf,
-    /// None for what is written directly.
+    /// None for a file that is written directly.
     temporary: Option<PathBuf>,
 }
 
@@ -79,7 +79,7 @@ impl AtomicFile {
         &self.path
     }
 
-    /// Writes what is buffered, asks the host to keep it, and gives the file its name.
+    /// Writes the buffered bytes, asks the host to keep it, and gives the file its name.
     ///
     /// # Errors
     /// [`OutputError`], for instance if the host's disk is full; an existing file is untouched.
@@ -122,11 +122,11 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
-            // What was buffered is of no use either.
+            // The buffered bytes are of no use either.
             if let Some(writer) = self.writer.take() {
                 drop(writer.into_parts());
             }
-            // There is nobody to tell; a hidden partial file harms nobody.
+            // A hidden partial file does no harm, and a destructor has no way to report it.
             let _ = std::fs::remove_file(temporary);
         }
     }
@@ -138,7 +138,7 @@ fn is_descriptor(path: &Path) -> bool {
     ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd"].iter().any(|known| path.starts_with(known))
 }
 
-/// Writes a whole file, or leaves what was there.
+/// Writes a whole file, or leaves the existing one unchanged.
 ///
 /// # Errors
 /// As [`AtomicFile::create`] and [`AtomicFile::commit`].

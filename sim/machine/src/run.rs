@@ -20,7 +20,8 @@ const STOPPED: &str = "the run was stopped from the console";
 /// How long a guest does nothing before its time may keep to the wall clock. A choice: longer than a script sleeps, and passed in
 /// some seconds.
 const QUIET_CYCLES: u64 = 600_000_000_000;
-/// A guest that retires at most one instruction in so many cycles does nothing: a tick of its timer takes less.
+/// A guest that retires at most one instruction in this many cycles does nothing but serve its timer. A choice: Linux's ticks take a
+/// tenth of that.
 const QUIET_CYCLES_PER_INSTRUCTION: u64 = 100;
 /// How long a request to stop may go unnoticed by a run that keeps to the wall clock.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -100,7 +101,7 @@ impl SnapshotEvent {
     }
 }
 
-/// What a run does besides running.
+/// The files that a run writes, and the points where it ends or changes its pace.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub limits: Limits,
@@ -108,13 +109,13 @@ pub struct Options {
     pub snapshot: Option<(SnapshotEvent, PathBuf)>,
     /// The run ends right after its snapshot instead, as at a limit.
     pub ends_at_snapshot: bool,
-    /// The region of interest is run in the timed gear, and what comes after it in the functional one. A snapshot taken where the
+    /// The region of interest runs in the timed gear, and the rest of the run in the functional one. A snapshot taken where the
     /// region begins is in the timed gear already.
     pub timed_region: bool,
     /// Write a timeline into this file.
     pub timeline: Option<PathBuf>,
-    /// A guest that has only waited for ten minutes of its time, and that nobody can type at, keeps to the wall clock from then on,
-    /// so that it takes next to nothing of the host. The run itself is the same.
+    /// Guest time keeps to the wall clock after ten minutes in which the guest has only waited and its console has had no input. Such a
+    /// guest takes hardly any time of the host. The run itself stays the same.
     pub paces_idle: bool,
 }
 
@@ -195,7 +196,7 @@ pub(crate) struct Runner<'a> {
     snapshot_is_due: bool,
     tracer: Option<Tracer>,
     turns: u64,
-    /// Nobody will type any more.
+    /// The input of the console has ended, or there was none.
     input_ended: bool,
     quiet: Quiet,
     /// A machine that waits for typed input comes back after a moment, so that a debugger can ask for something.
@@ -332,13 +333,13 @@ impl<'a> Runner<'a> {
         } else if !self.quiet.is_announced {
             self.quiet.is_announced = true;
             self.host.announce(
-                "the guest has only waited for ten minutes of its time, and nobody can type at its console: from here on it keeps \
-                 to the wall clock; Ctrl-C ends the run",
+                "the guest has only waited for ten minutes of its time, and its console has no input: guest time now keeps to the \
+                 wall clock; Ctrl-C ends the run",
             );
         }
     }
 
-    /// Waits for somebody to type; false when nobody will.
+    /// Waits for typed input; false when there will be none.
     fn wait_for_input(&mut self) -> bool {
         while !self.input_ended && !self.host.wants_to_stop() {
             let wait = if self.waits_briefly { BRIEF_WAIT } else { Duration::from_secs(1) };
@@ -349,7 +350,7 @@ impl<'a> Runner<'a> {
         self.host.wants_to_stop()
     }
 
-    /// Types what the host has; true when there was something.
+    /// Passes typed input on to the guest; true when there was some.
     fn type_input(&mut self, wait: Duration) -> bool {
         match self.host.input(wait) {
             None => {
@@ -425,7 +426,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Closes what the run had open.
+    /// Closes the files of the run.
     pub fn finish(mut self, outcome: Outcome) -> Result<Outcome, MachineError> {
         self.pass_console_on()?;
         self.look_at_the_host()?;
@@ -451,7 +452,7 @@ struct Quiet {
 }
 
 impl Quiet {
-    /// Takes note of what the machine did since the last look.
+    /// Judges the work since the last look.
     fn look(&mut self, clock_cycles: u64, instructions: u64) {
         let cycles = clock_cycles.saturating_sub(self.looked_cycle);
         let retired = instructions.saturating_sub(self.looked_instructions);
@@ -471,7 +472,7 @@ impl Quiet {
     }
 }
 
-/// The gear of what follows, where only the region of interest is timed.
+/// The gear that an event begins, where only the region of interest is timed.
 fn gear_after(event: Event) -> Option<Gear> {
     match event {
         Event::RegionBegin => Some(Gear::Timed),
