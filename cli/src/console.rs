@@ -31,10 +31,10 @@ pub struct Console {
     _raw_mode: Option<RawMode>,
 }
 
-/// Who types.
+/// The source of typed input.
 enum Input {
     Nobody,
-    /// A person: what is typed goes to the guest at once.
+    /// A person, whose keys go to the guest at once.
     Person(Keyboard),
     /// A pipe or file: a line goes to the guest whenever it waits for input. When that is depends on the guest alone, so the
     /// run is the same each time; and nothing is typed before the guest's driver is there to take it.
@@ -45,7 +45,7 @@ impl Console {
     /// Connects the guest. `to_standard_error` leaves standard output to the result document.
     ///
     /// # Errors
-    /// If the terminal does not do what is needed.
+    /// If the terminal cannot be switched to raw mode, or standard input cannot be read.
     pub fn open(interactive: bool, to_standard_error: bool, stop: Stop) -> anyhow::Result<Console> {
         let (output, is_seen): (Box<dyn Write>, bool) = if to_standard_error {
             (Box::new(std::io::stderr()), std::io::stderr().is_terminal())
@@ -62,7 +62,7 @@ impl Console {
                 .map_err(|error| anyhow!("--interactive: cannot read standard input: {error}"))?;
             input = if is_terminal { Input::Person(keyboard) } else { Input::Script(keyboard) };
         }
-        // Whoever sees the guest's console sees how far it is.
+        // A guest's console on a terminal shows the progress by itself.
         let progress = (!is_seen && std::io::stderr().is_terminal()).then(Progress::new);
         Ok(Console { output, input, clock_cycles: 0, active_cycles: 0, stop, progress, _raw_mode: raw_mode })
     }
@@ -102,7 +102,7 @@ impl Host for Console {
     }
 
     fn announce(&mut self, message: &str) {
-        // Nobody is left to tell when standard error is gone.
+        // Without standard error there is no place for the message.
         let _ = writeln!(std::io::stderr(), "concord: {message}");
     }
 

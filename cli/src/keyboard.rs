@@ -1,4 +1,4 @@
-//! What is typed, or piped in, read beside the run.
+//! Typed or piped input, read by a thread beside the run.
 
 use crate::signal::Stop;
 use std::io::Read;
@@ -32,7 +32,7 @@ impl Keyboard {
         Ok(Keyboard { typed, stop, pending: Vec::new() })
     }
 
-    /// What was typed since the last call, after waiting for something for at most `wait`, or until the run is to stop. None
+    /// The bytes typed since the last call, after waiting for the first for at most `wait`, or until the run is to stop. None
     /// at the end of input.
     pub fn take(&self, wait: Duration) -> Option<Vec<u8>> {
         // None for a wait beyond the host's clock, which is for ever.
@@ -99,7 +99,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// What the guest gets of these keys, and whether they ask to stop. Ctrl-A x stops, Ctrl-A Ctrl-A is one Ctrl-A, and
+    /// The keys that go to the guest, and whether they ask to stop. Ctrl-A x stops, Ctrl-A Ctrl-A is one Ctrl-A, and
     /// before any other key Ctrl-A is itself.
     fn filter(&mut self, keys: &[u8]) -> (Vec<u8>, bool) {
         if !self.commands {

@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 /// Answers `--help` and `--version`, and reduces anything else that the parser says to its first paragraph on one line.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // Nobody is left to tell when standard output is gone.
+        // Without standard output there is no place for the answer.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -90,7 +90,7 @@ fn refuse(message: &str) -> ExitCode {
     ExitCode::from(Exit::BadInput.code())
 }
 
-/// Prints the one line of an error. What a path or an argument brought along must not break the line or reach the terminal
+/// Prints the one line of an error. Control characters in a path or an argument must not break the line or reach the terminal
 /// as anything but text.
 fn complain(message: &str) {
     let mut line = String::from("concord: ");
@@ -102,7 +102,7 @@ fn complain(message: &str) {
         }
     }
     line.push('\n');
-    // Nobody is left to tell when standard error is gone; the exit code says it still.
+    // Without standard error, the exit code still tells the end.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 

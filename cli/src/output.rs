@@ -5,7 +5,7 @@ use concord_machine::Configuration;
 use concord_machine::output::AtomicFile;
 use std::path::{Path, PathBuf};
 
-/// The files that a run reads, with what they are to the user.
+/// The files that a run reads, each with its role in messages.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     files: Vec<(&'static str, PathBuf)>,
@@ -17,7 +17,7 @@ impl Inputs {
         self.files.push((what, path.to_owned()));
     }
 
-    /// Adds what a configuration names.
+    /// Adds the files that a configuration names.
     pub fn add_configuration(&mut self, configuration: &Configuration) {
         self.add("kernel", &configuration.kernel);
         if let Some(initrd) = &configuration.initrd {
@@ -31,7 +31,7 @@ impl Inputs {
     /// Refuses outputs that would replace one of these files, or one another. `outputs` are the options and their paths.
     ///
     /// # Errors
-    /// Names the option, the path and what it collides with.
+    /// The error names the option, the path, and the role of the file that it collides with.
     pub fn check_outputs(&self, outputs: &[(&'static str, &Path)]) -> anyhow::Result<()> {
         for (index, (option, path)) in outputs.iter().enumerate() {
             let Some(place) = place(path) else { continue };
@@ -48,8 +48,8 @@ impl Inputs {
     }
 }
 
-/// Where a file is or would be, with links followed. None for what is no regular file and cannot be replaced, and for what
-/// cannot be created, which the attempt will say.
+/// Where a file is or would be, with links followed. None for a file that is not regular and cannot be replaced, and for one that
+/// cannot be created, which the attempt will report.
 fn place(path: &Path) -> Option<PathBuf> {
     match std::fs::canonicalize(path) {
         Ok(place) => place.is_file().then_some(place),
@@ -60,7 +60,7 @@ fn place(path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Finds out now that a file cannot be created, rather than when a long run wants it. Leaves what is there as it is.
+/// Checks before a long run that a file can be created. An existing file stays unchanged.
 ///
 /// # Errors
 /// As [`AtomicFile::create`].

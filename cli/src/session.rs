@@ -1,4 +1,4 @@
-//! One run, from the built machine to the last line of the summary: what `boot` and `resume` have in common.
+//! One run, from the built machine to the last line of the summary: the part that `boot` and `resume` share.
 
 use crate::command::answer_json;
 use crate::complain;
@@ -22,7 +22,7 @@ use std::time::Instant;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Run")]
 pub struct SessionArguments {
-    /// Connect the terminal, or what is piped in, to the guest's console; Ctrl-A x ends the run
+    /// Connect the terminal, or piped input, to the guest's console; Ctrl-A x ends the run
     #[arg(long)]
     interactive: bool,
     /// Wait for gdb on this port of 127.0.0.1

@@ -37,7 +37,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked.
+    /// Whether the run is to end.
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

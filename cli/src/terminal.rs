@@ -50,6 +50,6 @@ pub fn restore() {
 }
 
 fn lock() -> std::sync::MutexGuard<'static, Option<Termios>> {
-    // A thread that panicked with the lock held has left a whole value all the same.
+    // A thread that panicked while it held the lock has left a whole value.
     SAVED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -35,11 +35,11 @@ pub struct Arguments {
     /// Size of RAM, such as 512MiB, instead of the board's
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
-    /// Disk image; what the guest writes goes to the image (`,write`, the default), to memory (`,overlay`) or nowhere
+    /// Disk image; the guest's writes go to the image (`,write`, the default), to memory (`,overlay`) or nowhere
     /// (`,read-only`)
     #[arg(long = "disk", value_name = "FILE[,MODE]")]
     disks: Vec<PathBuf>,
-    /// What is at the other end of the network link
+    /// The other end of the network link
     #[arg(long, default_value = "none", value_parser = net_parser())]
     net: Net,
     /// The gear that the run starts in; the guest may switch it
@@ -48,10 +48,10 @@ pub struct Arguments {
     /// Seed of the run: it perturbs miss latencies and feeds the entropy device
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Who goes on when two transactions meet, instead of the board's choice
+    /// The contention manager, which decides which party of a conflict goes on, instead of the board's
     #[arg(long, value_name = "NAME", value_parser = manager_parser(), help_heading = "Transactions")]
     contention_manager: Option<Manager>,
-    /// The unit in which transactions meet, instead of the board's
+    /// The unit in which transactions conflict, instead of the board's
     #[arg(long, value_name = "UNIT", value_parser = granularity_parser(), help_heading = "Transactions")]
     granularity: Option<Granularity>,
     /// Whether transactions outlive traps and the L1 or are restarted by them, instead of the board's choice
@@ -133,7 +133,7 @@ fn is_preset(board: &Path) -> bool {
     Board::preset_names().any(|name| board == Path::new(name))
 }
 
-/// The board with what the command line changes of it, checked change by change so that the error names the option.
+/// The board with the changes of the command line, checked one by one so that the error names the option.
 fn board(arguments: &Arguments) -> anyhow::Result<Board> {
     let mut board = named_board(&arguments.board)?;
     if let Some(harts) = arguments.harts {
@@ -153,7 +153,7 @@ fn board(arguments: &Arguments) -> anyhow::Result<Board> {
 
 /// A built-in board, or one in a file.
 pub(super) fn named_board(name: &Path) -> anyhow::Result<Board> {
-    // What is neither a preset nor looks like a file is a misspelt preset.
+    // A name that is no preset and does not look like a file is a misspelt preset.
     let is_file = name.exists() || name.extension().is_some() || name.as_os_str().as_bytes().contains(&b'/');
     Ok(match name.to_str() {
         Some(preset) if is_preset(name) || !is_file => Board::preset(preset)?,

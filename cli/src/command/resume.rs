@@ -21,7 +21,7 @@ pub struct Arguments {
     /// From here on perturb miss latencies and feed the entropy device by this seed, instead of the run's own
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// From here on decide in this way who goes on when two transactions meet
+    /// From here on let this contention manager decide which party of a conflict goes on
     #[arg(long, value_name = "NAME", value_parser = manager_parser(), help_heading = "Transactions")]
     contention_manager: Option<Manager>,
     #[command(flatten)]
