@@ -9,7 +9,7 @@ pub enum Exit {
     PoweredOff,
     /// The guest reported failure (hint, test finisher, or a system reset with the reason "system failure").
     Failed,
-    /// The user's input cannot be used. Only the command itself ends like this; no run does.
+    /// The user's input cannot be used. Only the command ends with this code; a run never does.
     BadInput,
     /// The guest kernel panicked.
     Panicked,
@@ -39,7 +39,8 @@ impl Exit {
         Exit::IsolationViolated,
     ];
 
-    /// The exit code of the process. A limit and a person cut a run off alike, so their runs share a code.
+    /// The exit code of the process. [`Exit::LimitReached`] and [`Exit::Stopped`] share a code, because both cut a run
+    /// off.
     pub fn code(self) -> u8 {
         match self {
             Exit::PoweredOff => 0,

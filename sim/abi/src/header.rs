@@ -1,4 +1,4 @@
-//! The headers for guests, generated so that they cannot drift from the Rust side.
+//! The headers for guests. They are generated from this crate, so the two sides cannot differ.
 
 pub mod xmetatm_c;
 mod xmetatm_constants;
@@ -43,7 +43,7 @@ mod tests {
         for (name, text) in [
             ("workloads/include/concord.h", text()),
             ("workloads/include/xmetatm.h", xmetatm_c::text()),
-            // tm builds from its own folder alone, so it has its own copy.
+            // tm has a copy of its own, because it builds from its own folder alone.
             ("tm/arch/riscv64/xmetatm.h", xmetatm_c::text()),
             ("workloads/include/xmetatm.rs", xmetatm_rust::text()),
         ] {
@@ -52,7 +52,7 @@ mod tests {
                 std::fs::write(&path, &text).unwrap();
             }
             let committed = std::fs::read_to_string(&path).unwrap_or_default();
-            assert!(committed == text, "{name} is not what sim/abi says; CONCORD_UPDATE=1 writes it");
+            assert!(committed == text, "{name} is out of date; CONCORD_UPDATE=1 writes it");
         }
     }
 }

@@ -1,18 +1,20 @@
-//! Hint instructions: how a guest speaks to the machine at next to no cost.
+//! Hint instructions: a guest sends the machine a message at almost no cost.
 //!
-//! In the timed gear a hint takes no cycle, so that a kernel with hints is measured as one without; what is left is its room in
-//! the instruction cache. It counts as an instruction in both gears, and in the functional one it takes a cycle as any other does.
+//! In the timed gear a hint takes no cycle, so a kernel with hints runs as fast as one without; its only cost is its
+//! room in the instruction cache. In the functional gear it takes a cycle like any other instruction. In both gears it
+//! counts as an instruction.
 //!
-//! The encoding is `slti x0, rs1, code`. The unprivileged specification ("HINT Instructions") sets `SLTI` with `rd = x0`
-//! aside for custom use, so a guest that carries hints runs unchanged on any other RISC-V processor. `rs1` holds the argument.
+//! The encoding is `slti x0, rs1, code`. The unprivileged specification ("HINT Instructions") sets `SLTI` with
+//! `rd = x0` aside for custom use, so a guest that carries hints runs unchanged on any other RISC-V processor. `rs1`
+//! holds the argument.
 
-/// What a hint says.
+/// The message of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Hint {
-    /// Go on without the cache model. No argument.
+    /// The machine continues without the cache model. No argument.
     GearFunctional = 1,
-    /// Go on with the cache model. No argument.
+    /// The machine continues with the cache model. No argument.
     GearTimed = 2,
     /// A point of interest; the argument is a number that the timeline and `--snapshot-at marker:N` name.
     Marker = 3,
@@ -22,27 +24,30 @@ pub enum Hint {
     RegionEnd = 5,
     /// The guest reports failure; the argument is its code (0 to 255). The run ends.
     Fail = 6,
-    /// A hart starts to spin on a lock; the argument is the lock's address. Goes on with the spin on it that is open.
+    /// A hart starts to spin on a lock; the argument is the lock's address. If a spin on that lock is open, it
+    /// continues.
     LockSpinBegin = 16,
-    /// One turn of a loop that only reads while it waits. It counts for the spin that is open on the hart, whatever the argument,
-    /// and for nothing where none is.
+    /// One iteration of a waiting loop that only reads. It counts towards the spin that is open on the hart, whatever
+    /// the argument. Without an open spin it has no effect.
     LockTest = 19,
-    /// One atomic attempt, after the first, at a lock that somebody had. Counts as [`Hint::LockTest`] does.
+    /// One atomic attempt, after the first, to take a lock that another hart holds. Counts as [`Hint::LockTest`] does.
     LockTestAndSet = 20,
-    /// The spin that is open on the hart ends without the lock; the argument is the lock's address. What it cost belongs to the
-    /// next section of that lock on the hart.
+    /// The spin that is open on the hart ends without the lock; the argument is the lock's address. The hart's next
+    /// section of that lock is charged with the cost of the spin.
     LockSpinAbandoned = 21,
-    /// A section begins: the lock is held, as a lock. The argument is the lock's address; `ra` is the call site; the code is this
+    /// A section begins with its lock held. The argument is the lock's address; `ra` is the call site; the code is this
     /// one plus a [`SectionKind`]. Ends the spin on the lock if one is open.
     SectionLocked = 32,
-    /// A section begins as a transaction, or as a part of one; to be executed inside it. As [`Hint::SectionLocked`] otherwise.
+    /// A section begins as a transaction or as a part of one; the hint executes inside the transaction. Otherwise as
+    /// [`Hint::SectionLocked`].
     SectionTransactional = 40,
-    /// The section of a lock ends, whichever way it began: before the release, or before the `xend`. The argument is the lock's
-    /// address. Where several of that lock are open it is the last.
+    /// The section of a lock ends, whether it began locked or transactional: the hint comes before the release or
+    /// before the `xend`. The argument is the lock's address. If several sections of that lock are open, the last one
+    /// ends.
     SectionEnd = 48,
 }
 
-/// What kind of lock a section has; the code of the hint that begins it says so.
+/// The kind of a section's lock. The code of the hint that begins the section contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(u16)]
@@ -55,7 +60,7 @@ pub enum SectionKind {
     Read = 2,
     /// The writer's side.
     Write = 3,
-    /// A reader of a seqlock; a writer has a lock as well, which is of another kind.
+    /// A reader of a seqlock. A writer also holds a lock, which has another kind.
     Seqlock = 4,
 }
 
@@ -69,7 +74,7 @@ impl SectionKind {
         (SectionKind::Seqlock, "SEQLOCK"),
     ];
 
-    /// The kind that is added to the code of a hint that begins a section.
+    /// The kind in the code of a hint that begins a section.
     #[inline]
     pub fn of_code(code: u16) -> Option<SectionKind> {
         Hint::from_code(code).filter(|hint| hint.begins_section())?;
@@ -95,19 +100,19 @@ impl Hint {
         (Hint::SectionEnd, "SECTION_END"),
     ];
 
-    /// The hint with this code, which for the begin of a section has its kind added; `None` for a code that says nothing to the
-    /// machine.
+    /// The hint with this code; the code of a section's begin includes its kind. `None` for a code that has no meaning
+    /// to the machine.
     #[inline]
     pub fn from_code(code: u16) -> Option<Hint> {
         BY_CODE.get(usize::from(code)).copied().flatten()
     }
 
-    /// Whether a section begins; the code has its kind then.
+    /// Whether the hint begins a section. Its code then contains the section's kind.
     pub const fn begins_section(self) -> bool {
         matches!(self, Hint::SectionLocked | Hint::SectionTransactional)
     }
 
-    /// Whether it speaks of a lock, so that it only counts and changes nothing.
+    /// Whether the hint reports on a lock: it then only counts, and changes nothing in the machine.
     pub fn is_of_lock(self) -> bool {
         self as u16 >= Hint::LockSpinBegin as u16
     }
@@ -123,7 +128,7 @@ impl Hint {
     }
 }
 
-/// The hint of each code: a kernel executes one for every lock.
+/// The hint of each code. A table, because a kernel executes a hint for every lock.
 const BY_CODE: [Option<Hint>; 64] = {
     let mut table = [None; 64];
     let mut index = 0;
@@ -154,11 +159,11 @@ mod tests {
         for code in [15, 17, 18, 22, 31, 37, 39, 45, 47, 49] {
             assert_eq!(Hint::from_instruction(code << 20 | 0x2013), None, "{code}");
         }
-        assert_eq!(Hint::from_instruction(0x2013), None, "code 0 says nothing");
+        assert_eq!(Hint::from_instruction(0x2013), None, "code 0 has no meaning");
     }
 
     #[test]
-    fn the_code_of_a_sections_begin_has_its_kind() {
+    fn the_code_of_a_sections_begin_contains_its_kind() {
         for (kind, _) in SectionKind::ALL {
             for hint in [Hint::SectionLocked, Hint::SectionTransactional] {
                 let code = hint as u16 + kind as u16;

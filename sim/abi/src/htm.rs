@@ -4,7 +4,7 @@
 /// The extension's name in the device tree's `riscv,isa-extensions`.
 pub const EXTENSION: &str = "xmetatm";
 
-/// Major opcodes: the ones that the unprivileged specification sets aside for custom use.
+/// Major opcodes: those that the unprivileged specification sets aside for custom use.
 pub const OPCODE_CUSTOM_0: u32 = 0x0b;
 pub const OPCODE_CUSTOM_1: u32 = 0x2b;
 pub const OPCODE_CUSTOM_2: u32 = 0x5b;
@@ -54,14 +54,15 @@ impl Control {
         self == Control::Restart
     }
 
-    /// The instruction word. A register that the instruction does not have must be 0: any other value is an illegal
-    /// instruction, which is why it can be encoded here.
+    /// The instruction word. A register that the instruction does not have must be 0. With any other value the word is
+    /// an illegal instruction; the function encodes it all the same, so that tests can execute it.
     pub fn encode(self, rd: u32, rs1: u32) -> u32 {
         OPCODE_CUSTOM_0 | register(rd) << RD_SHIFT | (self as u32) << FUNCT3_SHIFT | register(rs1) << RS1_SHIFT
     }
 }
 
-/// The widths of `xtest` and `xcas`; the discriminant is the instruction's funct3 and the binary logarithm of the bytes.
+/// The widths of `xtest` and `xcas`. The discriminant is the instruction's funct3 and the binary logarithm of the size
+/// in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Width {
@@ -98,7 +99,7 @@ impl Width {
     }
 }
 
-/// Where the fields of an instruction word begin (unprivileged specification, "Base Instruction Formats").
+/// The lowest bits of the fields of an instruction word (unprivileged specification, "Base Instruction Formats").
 const RD_SHIFT: u32 = 7;
 const FUNCT3_SHIFT: u32 = 12;
 const RS1_SHIFT: u32 = 15;
@@ -110,7 +111,7 @@ fn register(number: u32) -> u32 {
     number
 }
 
-/// What an `xcas` answers.
+/// The answer of an `xcas`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum CompareAndSwap {
@@ -120,27 +121,27 @@ pub enum CompareAndSwap {
     Refused = 2,
 }
 
-/// Why a transaction is restarted: bits 7 to 0 of the status word.
+/// The cause of a restart: bits 7 to 0 of the status word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(u8)]
 pub enum Cause {
-    /// It is not: this is its first execution.
+    /// No restart: the transaction executes for the first time.
     #[default]
     None = 0,
-    /// It lost a conflict with another transaction.
+    /// The transaction lost a conflict with another transaction.
     Conflict = 1,
-    /// A non-transactional access met its sets.
+    /// A non-transactional access touched the transaction's sets.
     Nontransactional = 2,
     /// `xrestart`.
     Explicit = 3,
-    /// It was about to do something that cannot be rolled back.
+    /// The transaction was about to do something that cannot be rolled back.
     NeedExclusive = 4,
-    /// Best-effort mode: a line of its sets left the first-level cache.
+    /// Best-effort mode: a line of the transaction's sets left the first-level cache.
     Capacity = 5,
     /// Best-effort mode: a trap was taken.
     Interrupt = 6,
-    /// It nested deeper than [`DEPTH_MAX`].
+    /// The transaction nested deeper than [`DEPTH_MAX`].
     Depth = 7,
 }
 
@@ -175,12 +176,12 @@ impl Cause {
         Cause::RESTARTS.into_iter().map(|(cause, _)| cause).find(|cause| cause.name() == name)
     }
 
-    /// The cause that an `xrestart` with this operand gives.
+    /// The cause that an `xrestart` with this operand has.
     pub fn of_restart(operand: u64) -> Cause {
         if operand & 0xff == Cause::NeedExclusive as u64 { Cause::NeedExclusive } else { Cause::Explicit }
     }
 
-    /// The cause that a status word has; [`Cause::None`] where it has none of those above.
+    /// The cause in a status word; [`Cause::None`] if the field holds no restart cause.
     pub fn of_status(status: u64) -> Cause {
         let causes = Cause::RESTARTS.iter().map(|(cause, _)| *cause);
         causes.into_iter().find(|cause| *cause as u64 == status & 0xff).unwrap_or(Cause::None)
@@ -192,16 +193,17 @@ impl Cause {
     }
 }
 
-/// Where the user code of `xrestart` lies in the status word and in its operand: eight bits from here.
+/// The lowest of the eight bits of `xrestart`'s user code, in the status word and in the operand.
 pub const STATUS_CODE_SHIFT: u32 = 8;
 
-/// The deepest nesting.
+/// The greatest nesting depth.
 pub const DEPTH_MAX: u32 = 255;
-/// Suspended frames that a context holds at most.
+/// The greatest number of suspended frames in a context.
 pub const FRAMES_MAX: usize = 64;
-/// Suspended frames from which on user mode can neither begin a transaction nor push a frame: the rest is the kernel's.
+/// With this number of suspended frames, user mode can neither begin a transaction nor push a frame. The kernel has the
+/// rest.
 pub const FRAMES_USER_MAX: usize = 32;
-/// Where `xrestarts` saturates.
+/// The value at which `xrestarts` saturates.
 pub const RESTARTS_MAX: u64 = 0xffff;
 /// The greatest conflict priority.
 pub const PRIORITY_MAX: u64 = 0xff;
@@ -284,7 +286,7 @@ mod tests {
 
     #[test]
     fn words_are_those_that_an_assembler_makes() {
-        // As `.insn i CUSTOM_0, 0, a0, x0, 0` and so on, by binutils 2.40.
+        // `.insn i CUSTOM_0, 0, a0, x0, 0` and the like, assembled by binutils 2.40.
         assert_eq!(Control::Begin.encode(10, 0), 0x0000_050b);
         assert_eq!(Control::Restart.encode(0, 31), 0x000f_a00b);
         assert_eq!(Control::Pop.encode(0, 0), 0x0000_500b);

@@ -1,5 +1,5 @@
-//! What compilers make of the generated headers is what `sim/abi` encodes. GCC and binutils for riscv64 are needed; Clang
-//! and Rust's riscv64 target are tried where they are installed.
+//! Compilers turn the generated headers into the instruction words that `sim/abi` encodes. The tests need GCC and
+//! binutils for riscv64; they also use Clang and Rust's riscv64 target if these are installed.
 
 use concord_abi::htm::{CSRS, Control, Width};
 use std::fmt::Write;
@@ -40,7 +40,7 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Compiles a source and returns the words of its code. `name` tells the files of a test's cases apart.
+/// Compiles a source and returns its instruction words. `name` separates the files of a test's cases.
 fn compile(compiler: &[&str], name: &str, source: &str, options: &[&str]) -> Vec<u32> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let stem = format!("{}-{}", name.split('.').next().unwrap(), compiler[0]);
@@ -59,7 +59,7 @@ fn compile(compiler: &[&str], name: &str, source: &str, options: &[&str]) -> Vec
     code(&object)
 }
 
-/// The 32-bit instructions of an object file, section by section (Rust gives each function one).
+/// The 32-bit instructions of an object file, section by section (Rust puts each function into a section of its own).
 fn code(object: &Path) -> Vec<u32> {
     let (merged, binary, script) =
         (object.with_extension("merged"), object.with_extension("bin"), object.with_extension("ld"));
@@ -75,7 +75,7 @@ fn code(object: &Path) -> Vec<u32> {
     let mut words = Vec::new();
     let mut at = 0;
     while at < parcels.len() {
-        // The two lowest bits of a compressed instruction are not both set.
+        // A 32-bit instruction has both lowest bits set, a compressed one has not.
         if parcels[at] & 3 == 3 {
             words.push(parcels[at] | parcels[at + 1] << 16);
             at += 1;
@@ -85,7 +85,7 @@ fn code(object: &Path) -> Vec<u32> {
     words
 }
 
-/// Only Xmetatm's words.
+/// The words that belong to Xmetatm.
 fn of_the_extension(words: &[u32]) -> Vec<u32> {
     words.iter().copied().filter(|word| matches!(word & 0x7f, 0x0b | 0x2b | 0x5b)).collect()
 }
@@ -109,7 +109,7 @@ fn assembler_macros_make_the_words_of_the_encoders() {
             let _ = writeln!(source, "\t{name} {operand}");
             expected.push(word);
         }
-        // Four different registers, so that no two operands can be mistaken for each other.
+        // Four different registers, so that swapped operands show.
         let [rd, rs1, rs2, rs3] = [number, (number + 1) % 32, (number + 2) % 32, (number + 3) % 32];
         for (width, suffix) in Width::ALL {
             let _ = writeln!(source, "\txtest_{suffix} x{rd}, x{rs1}, x{rs2}");
@@ -132,7 +132,8 @@ fn csr_read_into_a0(number: u32) -> u32 {
     0x73 | A0 << 7 | 2 << 12 | number << 20
 }
 
-/// A C function around each of the header's, and the instruction that it becomes with its arguments where they arrive.
+/// A C function around each function of the header, and the instruction that it compiles to, with the arguments in
+/// their first registers.
 fn functions() -> (String, Vec<u32>) {
     let mut source = String::from("#include \"xmetatm.h\"\n");
     let mut expected = Vec::new();
@@ -163,7 +164,7 @@ fn functions() -> (String, Vec<u32>) {
 /// The word without its register numbers.
 fn without_registers(word: &u32) -> u32 {
     const REGISTERS: u32 = 31 << 7 | 31 << 15 | 31 << 20 | 31 << 27;
-    // custom-0 and custom-1 have other fields where custom-2 has rs3.
+    // custom-0 and custom-1 have other fields in the position of custom-2's rs3.
     let registers = if word & 0x7f == 0x5b { REGISTERS } else { REGISTERS & !(31 << 27) };
     word & !registers
 }
@@ -177,7 +178,7 @@ fn c_functions_become_the_words_of_the_encoders() {
         let words = of_the_extension(&compile(compiler, "functions.c", &source, &strict));
         assert_eq!(sorted(words), sorted(expected.clone()), "{compiler:?} -O2");
 
-        // Not optimized, arguments are in other registers, but every call must still be inlined.
+        // Without optimization the arguments are in other registers, but the compiler must still inline every call.
         let plain = [&warnings[..], &["-std=c99", "-pedantic", "-O0"]].concat();
         let words = of_the_extension(&compile(compiler, "plain.c", &source, &plain));
         let masked = |words: &[u32]| sorted(words.iter().map(without_registers).collect());
@@ -188,7 +189,7 @@ fn c_functions_become_the_words_of_the_encoders() {
 #[test]
 fn a_kernel_can_include_the_header() {
     let (source, expected) = functions();
-    // As Linux compiles: GNU C, no standard header in reach, no floating point.
+    // The options that Linux uses: GNU C, no standard headers, no floating point.
     let options = ["-std=gnu11", "-O2", "-nostdinc", "-mcmodel=medany", "-fno-strict-aliasing", "-fno-pie", "-Wall"];
     let kernel = [&options[..], &["-Wundef", "-Wdeclaration-after-statement", "-Werror"]].concat();
     for compiler in [&["riscv64-linux-gnu-gcc", "-mabi=lp64", "-march=rv64ima_zicsr"][..]]
@@ -202,7 +203,7 @@ fn a_kernel_can_include_the_header() {
 
 #[test]
 fn c_accessors_take_words_apart_and_reach_registers() {
-    // A call of `wrong` that the compiler does not find to be unreachable is an error.
+    // If the compiler cannot prove that a call of `wrong` is unreachable, it reports an error.
     let mut source = String::from(
         "#include \"xmetatm.h\"\n\
          extern void wrong(void) __attribute__((__error__(\"an accessor is wrong\")));\n\
@@ -274,7 +275,7 @@ fn a_rust_guest_makes_the_words_of_the_encoders() {
     assert_eq!(sorted(of_the_extension(&words)), expected);
 }
 
-/// A Rust function around each of the module's, and the instruction that it becomes.
+/// A Rust function around each function of the module, and the instruction that it compiles to.
 fn rust_functions() -> (String, Vec<u32>) {
     let module = include_folder().join("xmetatm.rs");
     let mut source = format!(

@@ -1,4 +1,4 @@
-//! The constants of the Rust module for guests are those of `sim/abi`. The module is compiled here for the host.
+//! The Rust module for guests has the constants of `sim/abi`. This test compiles it for the host.
 
 #[path = "../../../workloads/include/xmetatm.rs"]
 mod guest;

@@ -1,4 +1,4 @@
-//! The tables of `docs/xmetatm.md` say what `sim/abi` says, and its sentences are numbered without a gap.
+//! The tables of `docs/xmetatm.md` agree with `sim/abi`, and its sentences are numbered without a gap.
 
 use concord_abi::htm::*;
 
@@ -6,7 +6,7 @@ fn specification() -> String {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/xmetatm.md")).unwrap()
 }
 
-/// The cells of each row of the tables, without code marks.
+/// The cells of each row of the tables, without backquotes.
 fn rows(text: &str) -> Vec<Vec<String>> {
     text.lines()
         .filter(|line| line.starts_with('|'))
@@ -14,7 +14,7 @@ fn rows(text: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The rows between two headings.
+/// The rows of the section that begins with one heading and ends before another.
 fn rows_of(text: &str, heading: &str, next: &str) -> Vec<Vec<String>> {
     let section = text.split_once(heading).unwrap_or_else(|| panic!("no heading {heading}")).1;
     rows(section.split_once(next).unwrap_or_else(|| panic!("no heading {next}")).0)
@@ -27,7 +27,7 @@ fn each_number_is_given_to_one_sentence() {
         text.lines().filter_map(|line| line.strip_prefix("- [X-")?.split_once(']')?.0.parse().ok()).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
-    // A reference to a sentence that is not there.
+    // Every reference names a sentence that exists.
     for reference in text.split("[X-").skip(1) {
         let number: u32 = reference.split_once(']').unwrap().0.parse().unwrap();
         assert!(numbers.binary_search(&number).is_ok(), "X-{number}");
@@ -57,7 +57,7 @@ fn encodings_are_those_of_the_encoders() {
     }
 }
 
-/// The word that a row of the table of encodings describes, with ones for each register that it names.
+/// The word that a row of the table of encodings describes, with ones in the fields of its registers.
 fn word_of(row: &[String], width: u32) -> u32 {
     let field = |cell: &str| match cell {
         "rd" | "rs1" | "rs2" => 31,

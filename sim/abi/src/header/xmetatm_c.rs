@@ -32,13 +32,13 @@ pub fn text() -> String {
     text
 }
 
-/// Register numbers and masks are read in hexadecimal, the rest in decimal.
+/// Register numbers and masks are written in hexadecimal, other numbers in decimal.
 fn number(name: &str, value: u64) -> String {
     let hexadecimal = name.starts_with("CSR_") || name.ends_with("_MASK");
     if hexadecimal { format!("{value:#x}") } else { value.to_string() }
 }
 
-/// The operands of a custom-0 instruction for `.insn i`, given how a register operand is written.
+/// The operands of a custom-0 instruction for `.insn i`. `rd` and `rs1` are the operands' texts.
 fn control_operands(control: Control, rd: &str, rs1: &str) -> String {
     let rd = if control.has_destination() { rd } else { "x0" };
     let rs1 = if control.has_source() { rs1 } else { "x0" };
@@ -124,7 +124,7 @@ fn functions() -> String {
     text
 }
 
-/// What a function's comment says.
+/// The text of a function's comment.
 pub(super) fn about(control: Control) -> &'static str {
     match control {
         Control::Begin => "Begins a transaction, or nests. 0, or after a restart the status word.",
@@ -137,7 +137,7 @@ pub(super) fn about(control: Control) -> &'static str {
     }
 }
 
-/// Why C may say these things to the compiler, and what it may not.
+/// The head of the C functions: why the compiler may treat them as ordinary functions, and where it may not.
 const PROMISES: &str = "\
 /*
  * xbegin returns once more at each restart. The compiler need not know: the hart restores every register and rolls memory

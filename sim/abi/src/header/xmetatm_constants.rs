@@ -1,4 +1,4 @@
-//! The numbers of Xmetatm that guests read, once for both languages.
+//! The constants of Xmetatm that guests use, in one list for both languages.
 
 use crate::htm::{
     CSRS, Cause, CompareAndSwap, DEPTH_MAX, FRAMES_MAX, FRAMES_USER_MAX, PRIORITY_MAX, RESTARTS_MAX, STATUS_CODE_SHIFT,
@@ -6,7 +6,7 @@ use crate::htm::{
     XSTATUS_STATUS_SHIFT, XSTATUS_SUSPENDED, XTRAP_PREVIOUS,
 };
 
-/// Constants under one comment.
+/// Constants that share a comment.
 pub(super) struct Group {
     pub about: &'static str,
     pub constants: Vec<(String, u64)>,
@@ -18,7 +18,7 @@ impl Group {
     }
 }
 
-/// What begins the names of the register numbers; they alone are not plain values in the Rust module.
+/// The prefix of the names of register numbers, which have a type of their own in the Rust module.
 pub(super) const REGISTER_PREFIX: &str = "CSR_";
 
 pub(super) fn groups() -> Vec<Group> {
