@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::path::Path;
 use std::process::Command;
 use support::{concord, guest, streams};
 
@@ -42,6 +43,21 @@ fn every_example_passes_on_any_number_of_harts_in_both_gears() {
                 console(program, harts, "iterations=40", &["--gear", gear]);
             }
         }
+    }
+}
+
+/// The README's first run: a program that is committed as it was compiled, for hosts without a cross compiler.
+#[test]
+fn the_first_run_needs_no_compiler_for_guests() {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/bare/prebuilt/bank.elf");
+    let options = ["boot", "--harts", "4", "--gear", "timed", "--append", "iterations=500", "--kernel"];
+    let folder = tempfile::tempdir().unwrap();
+    let output = concord(folder.path()).args(options).arg(program).output().unwrap();
+    let (text, words) = streams(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}{words}");
+    // Where two transactions met, by the program's own names.
+    for shown in ["of which wrong 0 restarts ", "harts 4 iterations 500 passed", "conflicts by requester", "transfer+0x"] {
+        assert!(text.contains(shown) || words.contains(shown), "{shown}: {text}{words}");
     }
 }
 
