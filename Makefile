@@ -45,11 +45,11 @@ demo: setup
 
 test: guests
 	$(MAKE) --directory=tm check
-	$(CARGO) test --workspace --no-fail-fast $(CARGO_FLAGS)
+	CARGO=$(CARGO) .ci/tests --workspace --no-fail-fast $(CARGO_FLAGS)
 
 test-long: guests
 	$(MAKE) --directory=tm check check-tsan check-broken
-	CONCORD_TEST_LONG=1 $(CARGO) test --workspace --no-fail-fast $(CARGO_FLAGS) -- --include-ignored
+	CONCORD_TEST_LONG=1 CARGO=$(CARGO) .ci/tests --workspace --no-fail-fast $(CARGO_FLAGS) -- --include-ignored
 
 bench: guests
 	$(MAKE) --directory=workloads/bare
