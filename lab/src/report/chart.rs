@@ -17,6 +17,8 @@ pub struct Chart {
     pub categories: Vec<Category>,
     /// Values that the vertical axis has at least.
     pub range: (f64, f64),
+    /// Whether values are shares in per cent. Their axis goes from 0 to 100 at most, and intervals end there.
+    pub is_share: bool,
 }
 
 /// Gives charts that are compared with each other the same vertical axis.
@@ -68,6 +70,8 @@ const HEIGHT_MIN: f64 = 1.0;
 /// Width of a letter of an axis label, about.
 const LETTER_WIDTH: f64 = 6.6;
 const TICKS_WANTED: f64 = 5.0;
+/// Per cent.
+const SHARE_MAX: f64 = 100.0;
 
 /// The vertical axis.
 struct Scale {
@@ -91,6 +95,7 @@ impl Scale {
     }
 
     fn y(&self, value: f64) -> f64 {
+        let value = value.clamp(self.low, self.high);
         PLOT_TOP + (self.high - value) / (self.high - self.low) * PLOT_HEIGHT
     }
 
@@ -130,7 +135,8 @@ impl Chart {
     }
 
     fn scale(&self) -> Scale {
-        Scale::new(self.ends().chain([self.range.0, self.range.1]))
+        let ends = self.ends().chain([self.range.0, self.range.1]);
+        if self.is_share { Scale::new(ends.map(|end| end.clamp(0.0, SHARE_MAX))) } else { Scale::new(ends) }
     }
 
     /// The chart as an SVG element.
@@ -251,12 +257,23 @@ mod tests {
             y_label: "change (%)".to_owned(),
             categories,
             range: (0.0, 0.0),
+            is_share: false,
         }
     }
 
     #[test]
     fn a_chart_is_drawn_as_recorded() {
         insta::assert_snapshot!(chart(&[-3.0, 0.0, 12.5]).svg().replace("><", ">\n<"));
+    }
+
+    /// A hundred per cent is the end of a share, whatever its interval says.
+    #[test]
+    fn an_axis_of_shares_ends_at_a_hundred() {
+        for (values, end) in [(vec![99.5, 20.0], 100.0), (vec![100.000_1], 100.0), (vec![42.0], 50.0)] {
+            let scale = Chart { is_share: true, ..chart(&values) }.scale();
+            assert_eq!((scale.low, scale.high), (0.0, end), "{values:?}");
+        }
+        assert_eq!(chart(&[99.5]).scale().high, 120.0);
     }
 
     #[test]

@@ -1,12 +1,10 @@
-//! Figures: charts under one heading, and what their colours stand for.
+//! Figures: charts with one legend.
 
 use super::chart::{Chart, align};
 
-/// Charts under one heading.
-#[derive(Debug)]
+/// Charts, and what their colours stand for.
+#[derive(Debug, Default)]
 pub struct Figure {
-    /// What is seen, in a sentence.
-    pub seen: String,
     pub legend: Vec<Key>,
     pub charts: Vec<Chart>,
 }
@@ -20,7 +18,8 @@ pub struct Key {
 
 const CLASSES: usize = 8;
 
-/// The class of the colour of one of several: kernels, locks, causes. From the ninth on colours come again, lighter.
+/// The class of the colour of one of several kernels, locks or causes. The ninth and those after it have the first eight's colours,
+/// lighter.
 pub fn class(index: usize) -> String {
     let light = if index / CLASSES % 2 == 1 { " light" } else { "" };
     format!("k{}{light}", index % CLASSES)
@@ -31,10 +30,7 @@ pub fn key(class: &str, name: &str) -> Key {
     Key { class: class.to_owned(), name: name.to_owned() }
 }
 
-/// Of a chart whose axis only has to hold what is in it.
-pub const NO_RANGE: (f64, f64) = (0.0, 0.0);
-
-/// Charts that have something in them, on one scale.
+/// The charts that have bars, on one vertical axis.
 pub fn drawable(mut charts: Vec<Chart>) -> Vec<Chart> {
     charts.retain(|chart| chart.marks_count() > 0);
     align(&mut charts);

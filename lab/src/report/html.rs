@@ -3,7 +3,7 @@
 use super::chart::Chart;
 use super::figure::{Figure, Key};
 use super::table::{Cell, Show, Table};
-use super::{Failure, Part, Report, Section};
+use super::{Failure, Report, Section};
 use std::fmt::Write;
 
 /// Texts of cells that are longer are broken into lines.
@@ -49,7 +49,7 @@ pub fn page(report: &Report) -> String {
     failures(&mut page, &report.failures);
     let _ = write!(page, "<nav aria-label=\"Contents\">");
     for section in &report.sections {
-        let table = section.part.table();
+        let table = &section.table;
         let _ = write!(page, "<a href=\"#{}\">{}</a>", table.name, escape(&table.title));
     }
     page.push_str("<a href=\"#method\">Method</a></nav>\n");
@@ -77,16 +77,13 @@ fn failures(page: &mut String, failures: &[Failure]) {
     page.push_str("</div>\n");
 }
 
-fn draw_section(page: &mut String, Section { part, figure }: &Section) {
-    let table = part.table();
-    let heading = figure.as_ref().map_or(&table.title, |figure| &figure.seen);
+fn draw_section(page: &mut String, Section { table, is_main, sentence, figure }: &Section) {
+    let heading = sentence.as_ref().unwrap_or(&table.title);
     let _ = write!(page, "<section id=\"{}\">\n<h2>{}</h2>\n", table.name, escape(heading));
     let title = if *heading == table.title { String::new() } else { format!("{}. ", escape(&table.title)) };
     let _ = writeln!(page, "<p class=\"quiet\">{title}{}</p>", escape(&table.note));
-    if let Some(figure) = figure {
-        draw(page, figure);
-    }
-    if matches!(part, Part::Detail(_)) || table.rows.len() > OPEN_ROWS_MAX {
+    draw(page, figure);
+    if !is_main || table.rows.len() > OPEN_ROWS_MAX {
         let _ = writeln!(page, "<details><summary>The table: {} rows</summary>", table.rows.len());
         html_table(page, table);
         page.push_str("</details>\n");
@@ -129,7 +126,7 @@ fn html_table(page: &mut String, table: &Table) {
     let mut above: Option<&[Cell]> = None;
     for row in &table.rows {
         // A line above each new workload or number of harts.
-        let is_first = above.is_none_or(|above| above[..2] != row[..2]);
+        let is_first = above.is_none_or(|above| above[..table.group_columns] != row[..table.group_columns]);
         let _ = write!(page, "<tr{}>", if is_first { " class=\"first\"" } else { "" });
         for (cell, column) in row.iter().zip(&table.columns) {
             let is_long = matches!(cell, Cell::Text(text) if text.len() > CELL_LENGTH_MAX);

@@ -1,14 +1,17 @@
 //! What a comparison shows: tables for the terminal and for other programs, and a page for the browser.
 //!
-//! [`kernels`] reports on kernels, [`programs`] on locks and software transactions; the rest is what any report is made of.
+//! A report is a list of [subjects](subject), each of which gives its table, its chart and its sentence. [`kernels`] has the data of
+//! comparisons of kernels, [`programs`] that of locks and software transactions; `docs/how-to/report-subject.md` adds a subject.
 
-mod chart;
-mod figure;
-mod html;
+pub mod chart;
+pub mod figure;
+pub mod group;
+pub(crate) mod html;
 pub mod kernels;
 mod method;
 pub mod programs;
-mod table;
+pub mod subject;
+pub mod table;
 
 pub use table::Table;
 
@@ -19,6 +22,7 @@ use crate::experiment::store::{Store, pretty};
 use figure::Figure;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use subject::Subject;
 
 /// The page's name in the folder of a comparison.
 const PAGE: &str = "report.html";
@@ -33,38 +37,25 @@ pub fn of(plan: &Plan, outcomes: &[Vec<CellOutcome>]) -> Report {
     }
 }
 
-/// A table and how prominent it is.
-#[derive(Debug)]
-enum Part {
-    /// Printed, and open in the page.
-    Main(Table),
-    /// In the files, and folded in the page.
-    Detail(Table),
-}
-
-impl Part {
-    fn table(&self) -> &Table {
-        match self {
-            Part::Main(table) | Part::Detail(table) => table,
-        }
-    }
-}
-
-/// A table, and the figure that the page has above it.
+/// A table with what the page shows above it.
 #[derive(Debug)]
 struct Section {
-    part: Part,
-    figure: Option<Figure>,
+    table: Table,
+    /// Whether the table is printed, and open in the page.
+    is_main: bool,
+    /// The heading; the table's title where there is none.
+    sentence: Option<String>,
+    figure: Figure,
 }
 
 /// A run that nothing may be concluded from.
 #[derive(Clone, Debug)]
-struct Failure {
-    /// What a person calls the run.
-    title: String,
-    why: String,
+pub struct Failure {
+    /// Workload, number of harts, kernel and seed, or what takes their places.
+    pub title: String,
+    pub why: String,
     /// The last lines of the guest's console.
-    console: Vec<String>,
+    pub console: Vec<String>,
 }
 
 /// A comparison's report.
@@ -82,13 +73,24 @@ pub struct Report {
 }
 
 impl Report {
-    /// The main tables as text.
-    pub fn text(&self) -> String {
-        let main = self.sections.iter().filter_map(|section| match &section.part {
-            Part::Main(table) if !table.rows.is_empty() => Some(table.text()),
-            _ => None,
+    /// Appends a subject, unless the data has nothing about it.
+    pub fn add<D>(&mut self, subject: &dyn Subject<D>, data: &D) {
+        let Some(table) = subject.table(data) else { return };
+        self.sections.push(Section {
+            table,
+            is_main: subject.is_printed(),
+            sentence: subject.sentence(data),
+            figure: subject.figure(data),
         });
-        main.collect::<Vec<_>>().join("\n")
+        for table in subject.details(data) {
+            self.sections.push(Section { table, is_main: false, sentence: None, figure: Figure::default() });
+        }
+    }
+
+    /// The main tables as text of at most 80 columns wherever the names allow it.
+    pub fn text(&self) -> String {
+        let printed = self.sections.iter().filter(|section| section.is_main && !section.table.rows.is_empty());
+        printed.map(|section| section.table.text()).collect::<Vec<_>>().join("\n")
     }
 
     /// Writes `report.json`, a CSV file for each table, and the page, whose path is returned.
@@ -96,7 +98,7 @@ impl Report {
     /// # Errors
     /// If a file cannot be written.
     pub fn write(&self, store: &Store) -> Result<PathBuf, Error> {
-        let tables: Vec<&Table> = self.sections.iter().map(|section| section.part.table()).collect();
+        let tables: Vec<&Table> = self.sections.iter().map(|section| &section.table).collect();
         for table in &tables {
             store.write(&format!("tables/{}.csv", table.name), &table.csv())?;
         }

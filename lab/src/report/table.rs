@@ -1,5 +1,7 @@
 //! A table of a report, made once and written as text, CSV, JSON and HTML.
 
+mod text;
+
 use crate::experiment::statistics::Estimate;
 use serde::Serialize;
 
@@ -14,6 +16,9 @@ pub struct Table {
     pub note: String,
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<Cell>>,
+    /// Columns from the first on that name a group of rows. Printed text has them in a line above the group.
+    #[serde(skip)]
+    pub group_columns: usize,
 }
 
 /// A column.
@@ -24,6 +29,9 @@ pub struct Column {
     /// In text and HTML, with the unit of the numbers there.
     pub heading: String,
     pub show: Show,
+    /// Whether printed text has it; the page and the files have every column.
+    #[serde(skip)]
+    pub is_printed: bool,
 }
 
 /// How numbers of a column are shown. CSV and JSON have them as they were measured.
@@ -68,6 +76,18 @@ pub struct RunLink {
     pub file: String,
 }
 
+impl RunLink {
+    /// Says which run or line it is.
+    pub fn sentence(&self) -> String {
+        if self.is_line() { self.id.clone() } else { format!("seed {} is run {}", self.seed, self.id) }
+    }
+
+    /// Whether it is a line of a file of measurements.
+    fn is_line(&self) -> bool {
+        self.id.starts_with("line ")
+    }
+}
+
 impl From<Option<Estimate>> for Cell {
     fn from(estimate: Option<Estimate>) -> Cell {
         estimate.map_or(Cell::None, Cell::Estimate)
@@ -95,7 +115,12 @@ impl From<u64> for Cell {
 impl Column {
     /// A column.
     pub fn new(name: &str, heading: &str, show: Show) -> Column {
-        Column { name: name.to_owned(), heading: heading.to_owned(), show }
+        Column { name: name.to_owned(), heading: heading.to_owned(), show, is_printed: true }
+    }
+
+    /// The same, left out of printed text.
+    pub fn on_page(self) -> Column {
+        Column { is_printed: false, ..self }
     }
 }
 
@@ -155,32 +180,10 @@ pub fn grouped(number: f64, decimals: usize) -> String {
 }
 
 impl Table {
-    /// The table for a terminal or a plain file: its title, the cells, and the note.
+    /// The table for a terminal or a plain file: its title, the printed columns, and the note. It has at most 80 columns, unless
+    /// numbers alone are wider.
     pub fn text(&self) -> String {
-        use comfy_table::{Cell as TextCell, CellAlignment, ContentArrangement, Table as TextTable, presets};
-        let mut table = TextTable::new();
-        // A table keeps its width: what is piped into a file must not depend on a terminal.
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.force_no_tty();
-        let align = |show: Show| {
-            if matches!(show, Show::Text | Show::Runs) { CellAlignment::Left } else { CellAlignment::Right }
-        };
-        table.set_header(
-            self.columns.iter().map(|column| TextCell::new(&column.heading).set_alignment(align(column.show))),
-        );
-        // A group's name stands once, at its first row.
-        let mut above: &[Cell] = &[];
-        for row in &self.rows {
-            let mut is_repeated = true;
-            let cells = row.iter().enumerate().zip(&self.columns).map(|((index, cell), column)| {
-                is_repeated &= index < 2 && above.get(index) == Some(cell);
-                let text = if is_repeated { String::new() } else { cell.text(column.show) };
-                TextCell::new(text).set_alignment(align(column.show))
-            });
-            table.add_row(cells.collect::<Vec<_>>());
-            above = row;
-        }
-        format!("{}\n{table}\n{}\n", self.title, self.note)
+        text::of(self)
     }
 
     /// The table as CSV (RFC 4180): an estimate is three columns, the mean and the ends of its interval.
@@ -230,6 +233,7 @@ mod tests {
             name: "times".to_owned(),
             title: "Times".to_owned(),
             note: "Of nothing.".to_owned(),
+            group_columns: 2,
             columns: vec![
                 Column::new("workload", "workload", Show::Text),
                 Column::new("harts", "harts", Show::Count),

@@ -3,6 +3,7 @@
 mod browser;
 mod fixture;
 mod programs;
+mod subject;
 
 use browser::open;
 use concord_lab::experiment::cell::CellFile;
@@ -69,6 +70,37 @@ fn tables_are_as_recorded() {
         .collect();
     let plan = fixture::plan(SMALL.0, SMALL.1, SMALL.2, SMALL.3);
     insta::assert_snapshot!("csv", without_names(&csv.join("\n"), &plan));
+}
+
+#[test]
+fn printed_tables_fit_a_terminal_of_80_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = programs::locks(&["byte", "unfair", "tx"], &[4, 32]);
+    let texts = [
+        write(&folder.path().join("small"), false, SMALL),
+        write(&folder.path().join("large"), true, LARGE),
+        programs::write(&folder.path().join("locks"), locks::programs(), &lines),
+        programs::write(&folder.path().join("stm"), stm::programs(), &programs::stm()),
+    ];
+    for line in texts.iter().flat_map(|text| text.lines()) {
+        assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
+    }
+}
+
+#[test]
+fn a_subject_is_added_with_its_table_its_chart_and_its_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = fixture::plan(SMALL.0, SMALL.1, SMALL.2, SMALL.3);
+    let outcomes = fixture::outcomes(&plan);
+    let data = Data::new(&plan, &outcomes);
+    let mut report = kernels::report(&data);
+    report.add(&subject::Idleness, &data);
+    report.write(&Store::open(folder.path(), &plan.document()).unwrap()).unwrap();
+    assert!(report.text().contains("\nIdle harts\n"));
+    assert!(folder.path().join("tables/idleness.csv").exists());
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("<h2>Cycles of idle harts: linux idles "));
+    assert!(page.contains("aria-label=\"Idle harts, 8 harts: cycles (%)\""));
 }
 
 /// Fields that result documents had once.

@@ -1,16 +1,19 @@
-//! The measurements and tests of some runs, or of a file, in the groups that are compared.
+//! The measurements and tests of some runs, or of a file, in the groups that are compared. Subjects know of the plan what this file
+//! tells them.
 
-use crate::experiment::cell::{Cell, CellFile};
+use crate::experiment::cell::{Cell as Run, CellFile};
 use crate::experiment::measurement::{Measurement, Reading, Verdict};
 use crate::experiment::plan::{Group as PlanGroup, Plan};
 use crate::experiment::schedule::CellOutcome;
 use crate::experiment::statistics::{self, Estimate};
 use crate::experiment::store::RUNS;
-use crate::report::Failure;
+use crate::report::group::{Compared, Coordinates, GroupHeadings, RunRow, in_order};
 use crate::report::table::RunLink;
+use crate::report::{Failure, method};
 use crate::system::check_programs::VALIDATION;
 use crate::system::native::Native;
 use crate::system::{Nouns, System};
+use concord_machine::result::ResultDocument;
 use serde_json::Value;
 
 /// The copy of the file that native measurements come from, beside the report.
@@ -19,16 +22,29 @@ pub const NATIVE_FILE: &str = "native.jsonl";
 /// Everything that a report is about.
 #[derive(Debug)]
 pub struct Data<'a> {
-    pub nouns: &'static Nouns,
-    /// What decides it.
-    pub plan: Value,
-    /// None where it was measured natively.
-    pub machine: Option<&'a Plan>,
-    pub samples: Vec<Sample>,
-    pub tests: Vec<Tested<'a>>,
-    pub(super) failures: Vec<Failure>,
-    /// Every run of the machine, and what came of it.
-    pub runs: Vec<(&'a PlanGroup, &'a Cell, &'a CellFile)>,
+    nouns: &'static Nouns,
+    /// What decides the measurements.
+    pub(super) plan: Value,
+    /// None where the programs ran natively.
+    machine: Option<&'a Plan>,
+    samples: Vec<Sample>,
+    /// Runs in which everything was tested.
+    pub tests: Vec<Tested>,
+    /// Every run of the machine.
+    runs: Vec<ProgramRun<'a>>,
+}
+
+/// A run of the machine.
+#[derive(Debug)]
+struct ProgramRun<'a> {
+    group: Coordinates,
+    title: &'a str,
+    link: RunLink,
+    /// None where the machine did not boot.
+    result: Option<&'a ResultDocument>,
+    /// Why nothing may be concluded from the run.
+    failure: Option<String>,
+    console: &'a [String],
 }
 
 /// A measurement, and where it comes from.
@@ -40,9 +56,10 @@ pub struct Sample {
 
 /// A run in which everything was tested, and passed or did not.
 #[derive(Debug)]
-pub struct Tested<'a> {
-    pub group: &'a PlanGroup,
-    pub run: &'a Cell,
+pub struct Tested {
+    pub subject: String,
+    pub harts: u64,
+    pub link: RunLink,
     pub verdicts: Vec<Verdict>,
     pub has_failed: bool,
 }
@@ -67,31 +84,46 @@ impl<'a> Data<'a> {
             machine: Some(plan),
             samples: Vec::new(),
             tests: Vec::new(),
-            failures: Vec::new(),
             runs: Vec::new(),
         };
         for ((group, run), outcome) in plan.cells().zip(outcomes.iter().flatten()) {
-            let reading = match outcome {
-                CellOutcome::Made(file) => {
-                    data.runs.push((group, run, file));
-                    plan.system.read(file).map_err(|why| (why, file.console()))
-                }
-                CellOutcome::NotBooted { why, console } => Err((why.clone(), console.as_slice())),
+            let (result, reading, console) = match outcome {
+                CellOutcome::Made(file) => (Some(&file.result), plan.system.read(file), CellFile::console(file)),
+                CellOutcome::NotBooted { why, console } => (None, Err(why.clone()), console.as_slice()),
             };
-            let has_failed = reading.is_err();
-            let reading = reading.unwrap_or_else(|(why, console)| {
-                data.failures.push(Failure { title: run.title.clone(), why, console: console.to_vec() });
-                Reading::default()
-            });
-            for measurement in reading.measurements {
-                let case = format!("{}{}", measurement.case, group.case_suffix());
-                data.samples.push(Sample { measurement: Measurement { case, ..measurement }, link: link(run) });
-            }
-            if group.case == VALIDATION {
-                data.tests.push(Tested { group, run, verdicts: reading.verdicts, has_failed });
-            }
+            data.add_run(group, run, result, reading, console);
         }
         data
+    }
+
+    fn add_run(
+        &mut self,
+        group: &'a PlanGroup,
+        run: &'a Run,
+        result: Option<&'a ResultDocument>,
+        reading: Result<Reading, String>,
+        console: &'a [String],
+    ) {
+        let (reading, failure) = match reading {
+            Ok(reading) => (reading, None),
+            Err(why) => (Reading::default(), Some(why)),
+        };
+        for measurement in reading.measurements {
+            let case = format!("{}{}", measurement.case, group.case_suffix());
+            self.samples.push(Sample { measurement: Measurement { case, ..measurement }, link: link(run) });
+        }
+        if group.case == VALIDATION {
+            self.tests.push(Tested {
+                subject: format!("{}{}", group.variant, group.case_suffix()),
+                harts: group.harts as u64,
+                link: link(run),
+                verdicts: reading.verdicts,
+                has_failed: failure.is_some(),
+            });
+        }
+        let (case, harts, subject) = (group.case_title(), group.harts as u64, group.variant.clone());
+        let group = Coordinates { case, harts, subject };
+        self.runs.push(ProgramRun { group, title: &run.title, link: link(run), result, failure, console });
     }
 
     /// Takes the measurements of a file.
@@ -106,7 +138,6 @@ impl<'a> Data<'a> {
             machine: None,
             samples: native.measurements.iter().map(sample).collect(),
             tests: Vec::new(),
-            failures: Vec::new(),
             runs: Vec::new(),
         }
     }
@@ -146,9 +177,79 @@ impl<'a> Data<'a> {
         groups
     }
 
-    /// What a thread runs on.
-    pub fn threads_noun(&self) -> &'static str {
-        if self.machine.is_some() { "harts" } else { "threads" }
+    /// Whether the machine made the runs, or a file has measurements of the host.
+    pub(super) fn is_native(&self) -> bool {
+        self.machine.is_none()
+    }
+
+    /// What one of the cases is called.
+    pub fn case_noun(&self) -> &'static str {
+        &self.nouns.case
+    }
+
+    /// What one of the compared locks or libraries is called.
+    pub fn subject_noun(&self) -> &'static str {
+        &self.nouns.variant
+    }
+
+    /// Whether charts show times over numbers of harts, and otherwise over cases.
+    pub fn plots_harts(&self) -> bool {
+        self.nouns.plots_harts
+    }
+
+    /// What the page says of the runs that failed.
+    pub(super) fn failures(&self) -> Vec<Failure> {
+        let failure = |run: &ProgramRun| {
+            let why = run.failure.clone()?;
+            Some(Failure { title: run.title.to_owned(), why, console: run.console.to_vec() })
+        };
+        self.runs.iter().filter_map(failure).collect()
+    }
+
+    /// The title of the report.
+    pub(super) fn title(&self) -> String {
+        let what = &self.nouns.title;
+        let Some(plan) = self.machine else { return format!("{what}, natively") };
+        let plan = &plan.description;
+        let harts: Vec<String> = plan.harts.iter().map(usize::to_string).collect();
+        let variants: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
+        format!("{what}: {} of {} on {} harts", plan.cases.join(", "), variants.join(", "), harts.join(", "))
+    }
+
+    /// What was measured.
+    pub(super) fn inputs(&self) -> Vec<(String, String)> {
+        let Some(plan) = self.machine else {
+            let count = self.samples.len();
+            let file = format!("<a href=\"{NATIVE_FILE}\">{NATIVE_FILE}</a>, {count} measurements");
+            return vec![("File".to_owned(), file)];
+        };
+        let gear = plan.cells().next().map_or("", |(_, cell)| cell.key.gear.name());
+        let plan = &plan.description;
+        let mut inputs = method::guests(plan);
+        inputs.push(method::machine(plan, &format!("{gear} gear")));
+        inputs.push(("Work".to_owned(), format!("seeds 1 to {}", plan.seeds)));
+        inputs.extend(method::words(plan));
+        inputs
+    }
+}
+
+impl Compared for Data<'_> {
+    fn headings(&self) -> GroupHeadings {
+        let (harts, runs) = if self.is_native() { ("threads", "lines") } else { ("harts", "seeds") };
+        GroupHeadings { case: self.case_noun(), harts, subject: self.subject_noun(), runs }
+    }
+
+    fn all_runs(&self) -> Vec<RunRow<'_>> {
+        let row = |run| -> RunRow<'_> {
+            let ProgramRun { group, link, result, failure, console, .. }: &ProgramRun = run;
+            RunRow {
+                group: group.clone(),
+                link: link.clone(),
+                result: *result,
+                failure: failure.as_deref().map(|why| (why, *console)),
+            }
+        };
+        self.runs.iter().map(row).collect()
     }
 }
 
@@ -169,24 +270,18 @@ impl Group<'_> {
         statistics::mean(&self.values(quantity))
     }
 
-    /// What a person calls the group.
-    pub fn title(&self, threads_noun: &str) -> String {
-        format!("{} of {}, {} {threads_noun}", self.case, self.subject, self.threads)
+    /// Case, subject and number of threads.
+    pub fn title(&self, nouns: &GroupHeadings) -> String {
+        format!("{} of {}, {} {}", self.case, self.subject, self.threads, nouns.harts)
+    }
+
+    /// What names the group in tables.
+    pub fn coordinates(&self) -> Coordinates {
+        Coordinates { case: self.case.to_owned(), harts: self.threads, subject: self.subject.to_owned() }
     }
 }
 
 /// Where a run is, for a table.
-pub fn link(run: &Cell) -> RunLink {
+fn link(run: &Run) -> RunLink {
     RunLink { id: run.id.clone(), seed: run.seed, file: format!("{RUNS}/{}", run.file_name) }
-}
-
-/// Each once, in the order of its first appearance.
-pub fn in_order<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut kept = Vec::new();
-    for one in all {
-        if !kept.contains(&one) {
-            kept.push(one);
-        }
-    }
-    kept
 }

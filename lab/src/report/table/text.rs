@@ -1,0 +1,137 @@
+//! Tables as text of 80 columns: a line above each group of rows, headings broken at their words, notes wrapped.
+
+use super::{Cell, Show, Table};
+use std::fmt::Write;
+
+/// The width of a terminal that nobody has widened.
+const WIDTH: usize = 80;
+/// Between columns.
+const GAP: usize = 2;
+/// Before the rows of a group.
+const INDENT: usize = 2;
+/// Words of a cell of text are broken into lines of at most this many characters.
+const TEXT_WIDTH_MAX: usize = 22;
+
+/// A printed column.
+struct Printed {
+    index: usize,
+    show: Show,
+    heading: Vec<String>,
+    width: usize,
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Words in lines of at most so many characters. A word that is longer has a line of its own, or several where `breaks_words`.
+fn wrap(text: &str, width_max: usize, breaks_words: bool) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        if let Some(line) = lines.last_mut()
+            && width(line) + 1 + width(word) <= width_max
+        {
+            line.push(' ');
+            line.push_str(word);
+            continue;
+        }
+        if !breaks_words {
+            lines.push(word.to_owned());
+            continue;
+        }
+        let characters: Vec<char> = word.chars().collect();
+        lines.extend(characters.chunks(width_max).map(|part| part.iter().collect::<String>()));
+    }
+    if lines.is_empty() { vec![String::new()] } else { lines }
+}
+
+fn lines_of(cell: &Cell, show: Show) -> Vec<String> {
+    match show {
+        Show::Text | Show::Runs => wrap(&cell.text(show), TEXT_WIDTH_MAX, true),
+        _ => vec![cell.text(show)],
+    }
+}
+
+/// The table as text.
+pub fn of(table: &Table) -> String {
+    let mut text = format!("{}\n", table.title);
+    let grouped = table.group_columns;
+    let mut columns: Vec<Printed> = Vec::new();
+    for (index, column) in table.columns.iter().enumerate().skip(grouped).filter(|(_, column)| column.is_printed) {
+        let cells = table.rows.iter().flat_map(|row| lines_of(&row[index], column.show));
+        let body = cells.map(|line| width(&line)).max().unwrap_or(0);
+        let heading = wrap(&column.heading, body, false);
+        let width = heading.iter().map(|line| width(line)).max().unwrap_or(0).max(body);
+        columns.push(Printed { index, show: column.show, heading, width });
+    }
+    let heading_height = columns.iter().map(|column| column.heading.len()).max().unwrap_or(0);
+    for line in 0..heading_height {
+        // Headings stand on the rows.
+        let part = |column: &Printed| {
+            let above = heading_height - column.heading.len();
+            line.checked_sub(above).map_or("", |line| &column.heading[line]).to_owned()
+        };
+        push_line(&mut text, &columns, part);
+    }
+    let mut above: Option<&[Cell]> = None;
+    for row in &table.rows {
+        let group = &row[..grouped];
+        if grouped > 0 && above != Some(group) {
+            let _ = writeln!(text, "{}", group_name(table, group));
+        }
+        above = Some(group);
+        let cells: Vec<Vec<String>> = columns.iter().map(|column| lines_of(&row[column.index], column.show)).collect();
+        for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+            let mut cells = cells.iter();
+            push_line(&mut text, &columns, |_| {
+                cells.next().and_then(|lines| lines.get(line)).cloned().unwrap_or_default()
+            });
+        }
+    }
+    for line in wrap(&table.note, WIDTH, false) {
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+/// Texts by themselves, numbers with what they count: "find, 8 harts".
+fn group_name(table: &Table, group: &[Cell]) -> String {
+    let name = |(cell, column): (&Cell, &super::Column)| match column.show {
+        Show::Text => cell.text(column.show),
+        show => format!("{} {}", cell.text(show), column.heading),
+    };
+    group.iter().zip(&table.columns).map(name).collect::<Vec<_>>().join(", ")
+}
+
+fn push_line(text: &mut String, columns: &[Printed], mut part: impl FnMut(&Printed) -> String) {
+    let mut line = " ".repeat(INDENT);
+    for column in columns {
+        let part = part(column);
+        let room = " ".repeat(column.width - width(&part));
+        match column.show {
+            Show::Text | Show::Runs => line.extend([part, room]),
+            _ => line.extend([room, part]),
+        }
+        line.push_str(&" ".repeat(GAP));
+    }
+    text.push_str(line.trim_end());
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn wrapped_text_keeps_its_words_and_its_width(text in "[a-z ]{0,80}", width_max in 1_usize..30) {
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            prop_assert_eq!(words(&wrap(&text, width_max, false).join(" ")), words(&text));
+            let broken = wrap(&text, width_max, true);
+            prop_assert!(broken.iter().all(|line| width(line) <= width_max));
+            let letters = |text: &str| text.replace(' ', "");
+            prop_assert_eq!(letters(&broken.concat()), letters(&text));
+        }
+    }
+}
