@@ -116,7 +116,7 @@ fn what_cannot_be_run_is_one_line() {
         ("locks --native cut.jsonl", &["cut.jsonl:3", "no object of JSON"]),
         ("locks --native text", &["text", "no line is a measurement"]),
         ("locks byte --native locks.jsonl", &["LOCK", "--native"]),
-        ("stm --native locks.jsonl", &["locks.jsonl:2", "\"backend\""]),
+        ("stm --native locks.jsonl", &["locks.jsonl:2", "\"workload\""]),
         ("stm --workloads bonk", &["no workload", "\"bonk\"", "increment"]),
         ("stm plain-2pl --validate", &["no library", "\"plain-2pl\"", "2pl, tl2"]),
     ];
