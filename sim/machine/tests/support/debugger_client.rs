@@ -9,6 +9,7 @@ pub struct Client {
     stream: TcpStream,
 }
 
+#[allow(dead_code, reason = "not every test program needs all of it")]
 impl Client {
     pub fn connect(port: u16) -> Client {
         for _ in 0..600 {
