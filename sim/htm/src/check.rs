@@ -1,11 +1,11 @@
-//! The isolation checker: follows every access by word, with the values that were seen, and says where transactions were not
-//! isolated, not serializable or not undone.
+//! The isolation checker follows every access by word, with the values that were seen. It reports a transaction that
+//! was not isolated, not serializable or not undone.
 //!
-//! It knows nothing of the engine's sets, logs and directory, so that a fault in these does not hide itself. What it takes from
-//! outside is only who made an access, and which transaction committed or rolled back. Commits are validated by value, as in
-//! NOrec (Dalessandro, Spear and Scott, "NOrec: Streamlining STM by Abolishing Ownership Records", PPoPP 2010): a transaction
-//! fits the order in which commits and non-transactional accesses happened when everything that it read is what is committed
-//! at its commit.
+//! It does not use the engine's sets, logs and directory, so a fault in these cannot hide itself. Callers tell it only
+//! which party made an access, and which transaction committed or rolled back. It validates commits by value, as NOrec
+//! does (Dalessandro, Spear and Scott, "NOrec: Streamlining STM by Abolishing Ownership Records", PPoPP 2010): a
+//! transaction fits the order of commits and non-transactional accesses if every value that it read is the committed
+//! one when it commits.
 
 mod violation;
 
@@ -25,11 +25,11 @@ struct Uncommitted {
     committed: u64,
     present: u64,
     pc: u64,
-    /// The number of the access that wrote it first.
+    /// The number of the access that first wrote the word.
     since: u64,
 }
 
-/// What a transaction read of a word that it had not written.
+/// A transaction's first read of a word that it had not written.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     value: u64,
@@ -40,12 +40,12 @@ struct Seen {
 struct Footprint {
     reads: BTreeMap<Word, Seen>,
     writes: BTreeSet<Word>,
-    /// A device wrote over a word of its.
+    /// A word of the transaction that a device overwrote, and the device's value.
     overwritten: Option<(Word, u64)>,
 }
 
-/// A line with an uncommitted word in it: what its other words hold, as far as somebody accessed them since. A rollback that
-/// puts back more than its transaction wrote shows in them.
+/// A line with an uncommitted word: the values of its other words, as far as accesses since then showed them. They
+/// reveal a rollback that restores more than its transaction wrote.
 #[derive(Clone, Copy, Debug, Default)]
 struct Neighbours {
     uncommitted_words: u32,
@@ -53,7 +53,7 @@ struct Neighbours {
     present: [u64; LINE_WORDS as usize],
 }
 
-/// Follows a run. Values are whole words: an access to a part of one is reported with all of it.
+/// Follows a run. Values are whole words: an access to a part of a word is reported with the value of the whole word.
 #[derive(Clone, Debug, Default)]
 pub struct Checker {
     footprints: Map<u64, Footprint>,
@@ -67,16 +67,17 @@ impl Checker {
         Checker::default()
     }
 
-    /// Learns of transactions that were live before the checker was there: `written` has their id, a word that they wrote, and
-    /// the value committed for it, as [`Engine::written_words`](crate::Engine::written_words) gives them. What they read before
-    /// is not validated.
+    /// Takes over the transactions that were live before the checker existed. `written` gives a transaction's id, a
+    /// word that it wrote, and the word's committed value, as [`Engine::written_words`](crate::Engine::written_words)
+    /// yields them. Their earlier reads are not validated.
     pub fn adopt(&mut self, written: impl IntoIterator<Item = (u64, Word, u64)>, memory: &impl Memory) {
         for (id, word, committed) in written {
             self.enter(word, Uncommitted { id, committed, present: memory.load(word), pc: 0, since: self.accesses });
         }
     }
 
-    /// Somebody read `value`. For a transaction that is from now on what must be committed when it commits.
+    /// An observer read `value`. If it is a transaction, this value must be the committed one when the transaction
+    /// commits.
     ///
     /// # Errors
     /// [`Violation::Uncommitted`] and [`Violation::Changed`].
@@ -91,8 +92,9 @@ impl Checker {
         Ok(())
     }
 
-    /// Somebody saw `value` and does not depend on it: an `xtest` that answered that memory differs. It must be isolated, and its
-    /// transaction may commit although the word changed since (section 2 has xtest for this).
+    /// An observer saw `value` but does not depend on it: an `xtest` that answered that memory differs. The value must
+    /// be isolated, but the transaction may commit even if the word changes later (section 2 introduces xtest for this
+    /// purpose).
     ///
     /// # Errors
     /// [`Violation::Uncommitted`] and [`Violation::Changed`].
@@ -110,7 +112,7 @@ impl Checker {
                     return Err(Violation::Changed { observer, pc, word, seen: value, expected, known_pc: written.pc });
                 }
             }
-            // Uncommitted words are taken out of memory while a device looks.
+            // The engine takes uncommitted words out of memory for a device's access.
             Some(written) if observer == Observer::Device && value == written.committed => return Ok(()),
             Some(written) => {
                 let (writer, committed) = (self.writer(written), written.committed);
@@ -122,7 +124,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Somebody wrote `new` over `old`.
+    /// An observer wrote `new` over `old`.
     ///
     /// # Errors
     /// [`Violation::Overwritten`] and [`Violation::Changed`].
@@ -142,8 +144,8 @@ impl Checker {
                 }
                 (written.present, written.pc) = (new, pc);
             }
-            // Its bytes are in memory, beside the committed ones: uncommitted words were taken out for it. The transaction may
-            // only roll back now, to what the device left.
+            // Memory holds the device's bytes beside committed ones, because the engine took the uncommitted words out.
+            // The transaction can only roll back now, to the value that the device left.
             Some(written) if observer == Observer::Device => {
                 written.committed = new;
                 let id = written.id;
@@ -164,7 +166,7 @@ impl Checker {
         Ok(())
     }
 
-    /// A transaction committed. What it wrote is in memory still.
+    /// A transaction committed. Its writes are still in memory.
     ///
     /// # Errors
     /// [`Violation::Order`] and [`Violation::Lost`].
@@ -192,7 +194,7 @@ impl Checker {
         Ok(())
     }
 
-    /// A transaction lost, and its words are said to be back in memory.
+    /// A transaction lost, and the engine reports that its words are back in memory.
     ///
     /// # Errors
     /// [`Violation::NotRestored`] and [`Violation::Clobbered`].
@@ -213,7 +215,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Words beside those that a transaction wrote hold what they held.
+    /// The words beside those that a transaction wrote still have their values.
     fn check_neighbours(&self, id: u64, line: Line, memory: &impl Memory) -> Result<(), Violation> {
         let neighbours = &self.neighbours[&line];
         for word in crate::words_of(line, neighbours.known) {
@@ -225,7 +227,7 @@ impl Checker {
         Ok(())
     }
 
-    /// A transaction sees one value of a word as long as it does not write to it.
+    /// A transaction sees one value of a word until it writes to it.
     fn check_repeated(&self, observer: Observer, word: Word, value: u64, pc: u64) -> Result<(), Violation> {
         let Observer::Transaction { id, .. } = observer else { return Ok(()) };
         match self.footprints.get(&id).and_then(|footprint| footprint.reads.get(&word)) {

@@ -1,5 +1,5 @@
-//! Suspended transactions: each context is a stack of frames (section 3.2: xpush and xpop, in last-in-first-out order), and each
-//! hart has one current context.
+//! Suspended transactions. Each context is a stack of frames (section 3.2: xpush and xpop, in last-in-first-out order),
+//! and each hart has one current context.
 
 use crate::engine::Engine;
 use crate::policy::Mode;
@@ -9,15 +9,15 @@ use crate::{Line, Memory};
 use concord_abi::htm::{Cause, FRAMES_MAX, PRIORITY_MAX, RESTARTS_MAX};
 use serde::{Deserialize, Serialize};
 
-/// What one push put on the stack.
+/// A stack frame, which one push creates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Frame {
     pub transaction: Option<Slot>,
-    /// Pushed by a trap or by privileged code, so that user code may not pop it.
+    /// A trap or privileged code pushed the frame, so user code may not pop it.
     pub privileged: bool,
 }
 
-/// A compare-and-swap outside a transaction that was refused and will be tried again.
+/// A compare-and-swap outside a transaction that was refused and that its program may retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pending {
     pub address: u64,
@@ -25,18 +25,18 @@ pub(crate) struct Pending {
     pub refusals: u32,
 }
 
-/// One hart's part.
+/// The state of one hart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HartState {
     pub active: Option<Slot>,
     pub context: u64,
     pub frames: Vec<Frame>,
-    /// The frames of context 0, the hart's own, while another one is current.
+    /// The frames of context 0, the hart's own, while another context is current.
     pub own_frames: Vec<Frame>,
     pub priority: u8,
     pub restarts: u16,
     pub backoff_cycles: u64,
-    /// When the transaction that committed last first began.
+    /// The first begin of the transaction that committed last, in cycles.
     pub begin_cycle: u64,
     pub conflict_address: u64,
     pub winner_id: u64,
@@ -45,10 +45,10 @@ pub(crate) struct HartState {
     pub pending: Option<Pending>,
 }
 
-/// Contexts that may be parked with frames in them; beyond that a guest could fill the host's memory.
+/// The greatest number of parked contexts with frames. The limit keeps a guest from filling the host's memory.
 const PARKED_MAX: usize = 1 << 14;
 
-/// What cannot be done with frames and contexts.
+/// The reason why an operation on frames or contexts is impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContextError {
     #[error("the context has no room for another frame")]
@@ -65,20 +65,20 @@ pub enum ContextError {
     TooMany,
 }
 
-/// What a pop brought back.
+/// The result of a pop.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Popped {
     /// The frame was empty.
     Nothing,
-    /// Its transaction is active again.
+    /// The frame's transaction is active again.
     Resumed,
-    /// Its transaction had lost, and restarts.
+    /// The frame's transaction had lost, and restarts.
     Restarted(Loss),
 }
 
 impl<C> Engine<C> {
-    /// Suspends a hart's active transaction, if there is one, and pushes a frame. Returns the lines of the transaction's
-    /// sets: the hart's own accesses to them are somebody else's from now on.
+    /// Suspends a hart's active transaction, if there is one, and pushes a frame. Returns the lines of the
+    /// transaction's sets: from now on the hart's own accesses can conflict with them.
     ///
     /// # Errors
     /// [`ContextError::Full`].
@@ -96,8 +96,9 @@ impl<C> Engine<C> {
         Ok(transaction.lines.clone())
     }
 
-    /// A trap suspends a hart's active transaction. There is room for it: [`Engine::begin`] and [`Engine::pop`] saw to that.
-    /// In best-effort mode it also loses; the loss is the second part of the answer.
+    /// A trap suspends a hart's active transaction. The stack has room for it, because [`Engine::begin`] and
+    /// [`Engine::pop`] check that. In best-effort mode the transaction also loses, and the second part of the result is
+    /// the loss.
     pub fn trap(&mut self, hart: usize, now: u64, memory: &mut impl Memory) -> (Vec<Line>, Option<Loss>) {
         let Some(slot) = self.harts[hart].active else { return (Vec::new(), None) };
         let lines = self.push(hart, true).expect("an active transaction has room to be suspended");
@@ -109,7 +110,8 @@ impl<C> Engine<C> {
     /// Pops the most recent frame of a hart's context.
     ///
     /// # Errors
-    /// [`ContextError::Empty`], [`ContextError::Active`], and [`ContextError::Privileged`] when user code may not.
+    /// [`ContextError::Empty`], [`ContextError::Active`], and [`ContextError::Privileged`] when user code may not pop
+    /// the frame.
     pub fn pop(&mut self, hart: usize, privileged: bool, now: u64) -> Result<Popped, ContextError> {
         let state = &mut self.harts[hart];
         let frame = *state.frames.last().ok_or(ContextError::Empty)?;
@@ -145,8 +147,8 @@ impl<C> Engine<C> {
         })
     }
 
-    /// Pops the most recent frame of a hart's context and ends its transaction, if it has one, without a restart: its process
-    /// is gone. Returns the rollback.
+    /// Pops the most recent frame of a hart's context and ends its transaction, if it has one, without a restart: the
+    /// transaction's process no longer exists. Returns the rollback.
     ///
     /// # Errors
     /// [`ContextError::Empty`], [`ContextError::Active`].
@@ -168,7 +170,7 @@ impl<C> Engine<C> {
         }))
     }
 
-    /// The active transaction of a hart stops backing off, or waiting, because of an interrupt, with so many cycles to go.
+    /// An interrupt ends the back-off or the wait of a hart's active transaction, with `unspent_cycles` left.
     pub fn cut_stall(&mut self, hart: usize, unspent_cycles: u64) {
         let Some(slot) = self.harts[hart].active else { return };
         let transaction = self.transaction_mut(slot);
@@ -186,11 +188,11 @@ impl<C> Engine<C> {
         }
     }
 
-    /// A hart starts anew: its registers and its own context are as after a reset. Returns the rollbacks of what was
-    /// suspended there.
+    /// Resets a hart: its registers and its own context are as after a reset. Returns the rollbacks of the transactions
+    /// that were suspended there.
     pub fn reset_hart(&mut self, hart: usize, now: u64, memory: &mut impl Memory) -> Vec<Loss> {
         let mut losses = Vec::new();
-        // A hart that runs no transaction can always go back to its own context.
+        // A hart that runs no transaction can always switch to its own context.
         if self.switch_context(hart, 0).is_ok() {
             while let Ok(dropped) = self.drop_frame(hart, now, memory) {
                 losses.extend(dropped);
@@ -255,12 +257,12 @@ impl<C> Engine<C> {
         u64::from(self.harts[hart].priority)
     }
 
-    /// Sets it; only the low bits, up to [`PRIORITY_MAX`], are kept.
+    /// Sets the priority; only the low bits, up to [`PRIORITY_MAX`], are kept.
     pub fn set_priority(&mut self, hart: usize, priority: u64) {
         self.harts[hart].priority = (priority & PRIORITY_MAX) as u8;
     }
 
-    /// Restarts on a hart since they were last set, saturating.
+    /// Restarts on a hart since the counter was last set, saturating.
     pub fn restarts(&self, hart: usize) -> u64 {
         u64::from(self.harts[hart].restarts)
     }
@@ -269,7 +271,7 @@ impl<C> Engine<C> {
         self.harts[hart].restarts = (restarts & RESTARTS_MAX) as u16;
     }
 
-    /// Cycles that a hart backed off since they were last set.
+    /// Cycles that a hart spent in back-off since the counter was last set.
     pub fn backoff_cycles(&self, hart: usize) -> u64 {
         self.harts[hart].backoff_cycles
     }
@@ -278,7 +280,7 @@ impl<C> Engine<C> {
         self.harts[hart].backoff_cycles = cycles;
     }
 
-    /// When the transaction that committed last on a hart first began; 0 before the first.
+    /// The first begin, in cycles, of the transaction that committed last on a hart; 0 before the first commit.
     pub fn begin_cycle(&self, hart: usize) -> u64 {
         self.harts[hart].begin_cycle
     }

@@ -1,4 +1,5 @@
-//! Which transactions have which words of a line in their sets: what the coherence protocol would ask every cache.
+//! The directory: which transactions have which words of a line in their sets. The coherence protocol would ask every
+//! cache for this.
 
 use crate::Line;
 use crate::transaction::Slot;
@@ -7,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// What one transaction has of one line.
+/// The words of one line that are in the sets of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub slot: Slot,
@@ -18,8 +19,8 @@ pub(crate) struct Member {
 
 pub(crate) type Members = SmallVec<[Member; 2]>;
 
-/// The lines of all sets. Only looked up, never walked through, so its order has no effect; the members of a line are in the
-/// order of their slots, so that a directory that is made anew from the logs is the same.
+/// The lines of all sets. Code only looks lines up and never iterates, so the order of the map has no effect. The
+/// members of a line are ordered by slot, so a directory rebuilt from the logs is equal to the original.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directory {
     lines: HashMap<Line, Members, BuildHasherDefault<AddressHasher>>,
@@ -31,7 +32,7 @@ impl Directory {
         self.lines.get(&line).map_or(&[], |members| members)
     }
 
-    /// What `slot` has of `line`; new when it had nothing.
+    /// The words of `line` that `slot` has; true if the member is new.
     #[inline]
     pub fn member(&mut self, line: Line, slot: Slot) -> (&mut Member, bool) {
         let members = self.lines.entry(line).or_default();
@@ -43,7 +44,7 @@ impl Directory {
         (&mut members[index], is_new)
     }
 
-    /// The same, where no other transaction has anything of the line.
+    /// As [`Directory::member`], but `None` if another transaction has a word of the line.
     #[inline]
     pub fn member_alone(&mut self, line: Line, slot: Slot) -> Option<(&mut Member, bool)> {
         let members = self.lines.entry(line).or_default();
@@ -67,8 +68,8 @@ impl Directory {
     }
 }
 
-/// Spreads addresses and numbers of lines (Fibonacci hashing: Knuth, "The Art of Computer Programming", volume 3, section 6.4), for
-/// tables that are only looked up. It is the same in every run.
+/// Hashes addresses and line numbers (Fibonacci hashing: Knuth, "The Art of Computer Programming", volume 3, section
+/// 6.4), for maps that code only looks things up in. It is the same in every run.
 #[derive(Default)]
 pub struct AddressHasher(u64);
 
@@ -85,7 +86,8 @@ impl Hasher for AddressHasher {
 
     fn write_u64(&mut self, value: u64) {
         let product = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The table goes by the low bits and by the highest seven; the product's best bits are in its middle and above.
+        // The map uses the low bits and the seven highest bits; the product's best bits are in its middle and at its
+        // top.
         self.0 = product ^ product >> 32;
     }
 }

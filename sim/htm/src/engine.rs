@@ -14,64 +14,64 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// What a begin did.
+/// The result of a begin.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Begun {
     /// A transaction began.
     Outermost,
-    /// The active transaction is one deeper.
+    /// The active transaction nests one level deeper.
     Nested,
-    /// The active transaction was too deep already and restarts.
+    /// The active transaction was already at the greatest depth, and restarts.
     TooDeep(Loss),
-    /// The context holds as many suspended frames as it may.
+    /// The context holds the greatest allowed number of suspended frames.
     NoRoom,
 }
 
-/// What an end did.
+/// The result of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     Committed {
-        /// The lines that its sets had.
+        /// The lines of its sets.
         lines: Vec<Line>,
-        /// How many of them had left the first-level cache.
+        /// How many of these lines had left the first-level cache.
         overflowed_lines: u64,
-        /// When the attempt that committed began.
+        /// The begin of the attempt that committed, in cycles.
         attempt_cycle: u64,
         id: u64,
     },
-    /// The active transaction goes on, one less deep.
+    /// The active transaction continues, one level less deep.
     Nested,
-    /// There is none.
+    /// No transaction is active.
     NotActive,
 }
 
-/// What it means that a line left a hart's first-level cache.
+/// The consequence of a line's leaving a hart's first-level cache.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Evicted {
-    /// It was in no set of this hart's, or known to have left.
+    /// The line was in no set of this hart, or had already left the cache.
     Nothing,
-    /// It was in a set, and its transaction goes on.
+    /// The line was in a set, and its transaction continues.
     Overflowed,
-    /// Best-effort mode: its transactions restart, the hart's active one and any that were suspended there.
+    /// Best-effort mode: the transactions with the line restart, both the hart's active one and those suspended there.
     Lost(Vec<Loss>),
 }
 
-/// What may be done with the words of a line without asking again.
+/// The accesses to the words of a line that need no further call of [`Engine::resolve`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Masks {
-    /// Words in a set of the hart's active transaction.
+    /// Words in either set of the hart's active transaction.
     pub readable: u8,
     /// Words in its write set.
     pub writable: u8,
-    /// No other transaction wrote to the line, so that any of it may be read without a conflict.
+    /// No other transaction wrote to the line, so all of it may be read without a conflict.
     pub line_is_readable: bool,
-    /// No other transaction has any word of the line.
+    /// No other transaction has a word of the line in its sets.
     pub line_is_writable: bool,
-    /// Another transaction's part of the line lies outside the first-level caches.
+    /// Another transaction has a word of the line that overflowed the first-level cache.
     pub others_overflowed: bool,
 }
 
-/// The transactions of a machine. `C` is what a restart puts back besides memory.
+/// The transactions of a machine. `C` is the type of a checkpoint: the state besides memory that a restart restores.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Engine<C> {
     pub(crate) policy: Policy,
@@ -79,28 +79,28 @@ pub struct Engine<C> {
     #[serde(skip)]
     pub(crate) directory: Directory,
     pub(crate) harts: Vec<HartState>,
-    /// Contexts that are no hart's current one and hold frames.
+    /// Contexts that hold frames and are no hart's current context.
     pub(crate) parked: BTreeMap<u64, Vec<Frame>>,
     pub(crate) live: u32,
     pub(crate) next_id: u64,
     pub(crate) random: u64,
-    /// Set while live transactions' words are out of memory, for a device to look at it.
+    /// True while the words of live transactions are out of memory for a device's access.
     #[serde(skip)]
     pub(crate) taken_out: bool,
     pub(crate) counters: Vec<Counters>,
     pub(crate) profile: Profile,
-    /// Conflicts since they were last taken, while somebody wants them.
+    /// Conflicts since [`Engine::take_conflicts`] last took them; kept only while recording is on.
     #[serde(skip)]
     pub(crate) recorded: Option<Vec<Conflict>>,
 }
 
-/// The first state of the generator of random numbers; never its fixed point, zero.
+/// The initial state of the random number generator; never its fixed point, zero.
 fn random_of(seed: u64) -> u64 {
     (seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x853c_49e6_748f_ea9b).max(1)
 }
 
 impl<C> Engine<C> {
-    /// No transactions on `harts` harts; back-off is drawn from `seed`.
+    /// An engine without transactions for `harts` harts; `seed` determines the back-off.
     pub fn new(harts: usize, policy: Policy, seed: u64) -> Engine<C> {
         Engine {
             policy,
@@ -118,12 +118,12 @@ impl<C> Engine<C> {
         }
     }
 
-    /// From now on back-off is drawn from this seed.
+    /// Draws back-off from this seed from now on.
     pub fn reseed(&mut self, seed: u64) {
         self.random = random_of(seed);
     }
 
-    /// From now on this contention manager decides. What the transactions that live have done so far counts with it as well.
+    /// Lets this contention manager decide from now on. The past of live transactions counts with it as well.
     pub fn set_manager(&mut self, manager: Manager) {
         self.policy.manager = manager;
     }
@@ -161,7 +161,7 @@ impl<C> Engine<C> {
         self.transactions[slot as usize].as_mut().expect("a slot that is used names a transaction")
     }
 
-    /// Begins a transaction on a hart, or nests in the active one. `checkpoint` is asked for only by the former.
+    /// Begins a transaction on a hart, or nests in the active one. Only a new transaction calls `checkpoint`.
     pub fn begin(&mut self, hart: usize, now: u64, memory: &mut impl Memory, checkpoint: impl FnOnce() -> C) -> Begun {
         if let Some(slot) = self.harts[hart].active {
             let transaction = self.transaction_mut(slot);
@@ -241,7 +241,7 @@ impl<C> Engine<C> {
         }
     }
 
-    /// A transaction is over: nothing of it is left here.
+    /// Removes a transaction that is over, and everything that the engine knows of it.
     pub(crate) fn remove(&mut self, slot: Slot) -> Transaction<C> {
         self.live -= 1;
         let transaction = self.transactions[slot as usize].take().expect("a slot that is used names a transaction");
@@ -251,13 +251,13 @@ impl<C> Engine<C> {
         transaction
     }
 
-    /// Restarts a hart's active transaction for a reason of its own; `None` when there is none.
+    /// Restarts a hart's active transaction for a reason other than a conflict; `None` if there is no such transaction.
     pub fn restart(&mut self, hart: usize, status: u64, now: u64, memory: &mut impl Memory) -> Option<Loss> {
         let slot = self.harts[hart].active?;
         Some(self.lose(slot, status, None, now, memory))
     }
 
-    /// What a hart may do with a line without asking again.
+    /// The accesses to a line that a hart may make without further calls of [`Engine::resolve`].
     pub fn masks(&self, hart: usize, line: Line) -> Masks {
         let own = self.harts[hart].active;
         let mut masks = Masks {
@@ -312,7 +312,7 @@ impl<C> Engine<C> {
         self.directory.members(line_of(word)).iter().any(|member| Some(member.slot) == own && member.write & bit != 0)
     }
 
-    /// The transaction that a hart's registers speak of.
+    /// The transaction that a hart's registers describe.
     pub fn subject(&self, hart: usize) -> Option<Subject<'_, C>> {
         let state = &self.harts[hart];
         let suspended = state.frames.iter().rev().find_map(|frame| frame.transaction);
@@ -331,20 +331,20 @@ impl<C> Engine<C> {
         })
     }
 
-    /// Takes what live transactions wrote out of memory, so that a device sees what is committed. Nothing but
-    /// [`Engine::resolve`] for [`Party::Device`](crate::Party) may come between this and [`Engine::put_in`].
+    /// Takes the writes of live transactions out of memory, so that a device sees committed memory. Between this call
+    /// and [`Engine::put_in`] only [`Engine::resolve`] for [`Party::Device`](crate::Party) may be called.
     pub fn take_out(&mut self, memory: &mut impl Memory) {
         self.taken_out = true;
         self.swap_written(memory);
     }
 
-    /// Puts back what [`Engine::take_out`] took, as far as its transactions are left.
+    /// Puts the words that [`Engine::take_out`] took back, if their transactions still exist.
     pub fn put_in(&mut self, memory: &mut impl Memory) {
         self.taken_out = false;
         self.swap_written(memory);
     }
 
-    /// No word is in two write sets, so the order does not matter.
+    /// No word is in two write sets, so the order has no effect.
     fn swap_written(&mut self, memory: &mut impl Memory) {
         for undo in self.transactions.iter_mut().flatten().flat_map(|transaction| &mut transaction.undo) {
             let there = memory.load(undo.word);
@@ -366,23 +366,24 @@ impl<C> Engine<C> {
         &self.profile
     }
 
-    /// Statistics start from zero.
+    /// Resets the statistics to zero.
     pub fn reset_statistics(&mut self) {
         self.counters.fill(Counters::default());
         self.profile = Profile::default();
     }
 
-    /// Whether conflicts are kept one by one for [`Engine::take_conflicts`].
+    /// Sets whether the engine keeps single conflicts for [`Engine::take_conflicts`].
     pub fn set_recording(&mut self, recording: bool) {
         self.recorded = recording.then(Vec::new);
     }
 
-    /// The conflicts since the last call, while they are recorded.
+    /// The conflicts since the last call, if they are recorded.
     pub fn take_conflicts(&mut self) -> Vec<Conflict> {
         self.recorded.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// A random number below `bound`, which is at least 1: xorshift64 (Marsaglia 2003), as for the miss latencies.
+    /// A random number below `bound`, which is at least 1. Generator: xorshift64 (Marsaglia 2003), as for the miss
+    /// latencies.
     pub(crate) fn draw(&mut self, bound: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

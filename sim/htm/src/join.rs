@@ -1,4 +1,4 @@
-//! How words get into sets: what the machine does at a transaction's first access to a word, and so most often of all.
+//! Adding words to sets, at a transaction's first access to a word. This is the engine's most frequent operation.
 
 use crate::directory::Member;
 use crate::engine::Engine;
@@ -15,8 +15,8 @@ pub struct Joined {
 }
 
 impl<C> Engine<C> {
-    /// Puts words of a line into the active transaction's sets, after [`Engine::resolve`] granted the access. The old words go
-    /// to the undo log, so this comes before the store.
+    /// Adds words of a line to the active transaction's sets, after [`Engine::resolve`] granted the access. The undo
+    /// log takes the old values, so this call comes before the store.
     pub fn join(&mut self, hart: usize, line: Line, words: u8, write: bool, pc: u64, memory: &impl Memory) {
         let Some(slot) = self.harts[hart].active else { return };
         let words = self.policy.span(words);
@@ -25,8 +25,8 @@ impl<C> Engine<C> {
         enter(transaction, member, is_new, line, words, write, pc, memory);
     }
 
-    /// The same without a word to [`Engine::resolve`], where no other transaction has anything of the line and so nobody can be
-    /// in the way; `None` elsewhere, and outside a transaction.
+    /// As [`Engine::join`], but without a call of [`Engine::resolve`]. It applies if no other transaction has a word of
+    /// the line, so that no conflict is possible. Returns `None` otherwise, and outside a transaction.
     #[inline]
     pub fn join_alone(
         &mut self,

@@ -1,18 +1,19 @@
 //! Hardware transactions as MetaTM has them (Rossbach et al., "TxLinux", SOSP 2007, sections 2, 3.2, 4.3 and 6.1): read and
 //! write sets by word, an undo log, eager conflict detection, contention managers, flat nesting, suspended transactions.
 //!
-//! Nothing here knows RISC-V, an instruction or a cache: harts are numbers, memory is words, and what must be put back on a
-//! restart is a checkpoint of whatever type the machine chooses. So all of it is tested against a serial oracle without any
+//! This crate does not know RISC-V, instructions or caches: harts are numbers, memory is words, and the machine chooses
+//! the type of a checkpoint, which a restart restores. So the tests compare all of it with a serial oracle, without any
 //! guest.
 //!
-//! Where this departs from the paper: a transaction's id and begin time survive its restarts; contexts (stacks of suspended
-//! transactions) have names, so that a kernel can move a thread with a suspended transaction to another hart; a conflict with a
-//! transaction suspended in the hart's own context is always won by the hart, which could not go on otherwise; devices see
-//! committed memory instead of ending the transactions whose words they read.
+//! Departures from the paper: a transaction's id and begin time survive its restarts; contexts (stacks of suspended
+//! transactions) have names, so that a kernel can move a thread with a suspended transaction to another hart; a hart
+//! always wins a conflict with a transaction suspended in its own context, because it could not continue otherwise;
+//! devices see committed memory instead of ending the transactions whose words they read.
 //!
-//! What other families of transactional memory would change: lazy versioning keeps new words in the log and writes them at
-//! [`Engine::end`], lazy detection moves the calls of [`Engine::resolve`] there. Both stay behind the same calls, because
-//! every access and every commit already gets an answer that may be "restart", and names its losers.
+//! Changes that other families of transactional memory would need: lazy versioning keeps new words in the log and
+//! writes them at [`Engine::end`]; lazy detection moves the calls of [`Engine::resolve`] there. Both fit behind the
+//! same calls, because every access and every commit already gets an answer that may be "restart", and names its
+//! losers.
 
 pub mod check;
 mod context;
@@ -45,13 +46,14 @@ pub const LINE_SHIFT: u32 = 6;
 /// Words of a line.
 pub const LINE_WORDS: u32 = 1 << (LINE_SHIFT - WORD_SHIFT);
 
-/// Memory, as the undo log sees it.
+/// Memory, as the undo log accesses it.
 pub trait Memory {
     fn load(&self, word: Word) -> u64;
     fn store(&mut self, word: Word, value: u64);
 }
 
-/// The words of its line that an access of `size_bytes` at `address` touches, as a mask. The access stays in its line.
+/// The words of its line that an access of `size_bytes` at `address` touches, as a mask. The access must not cross a
+/// line.
 #[inline]
 pub fn word_mask(address: u64, size_bytes: u64) -> u8 {
     let first = address >> WORD_SHIFT & u64::from(LINE_WORDS - 1);
@@ -65,7 +67,7 @@ pub(crate) fn line_of(word: Word) -> Line {
     word >> (LINE_SHIFT - WORD_SHIFT)
 }
 
-/// A word's place in its line.
+/// A word's index in its line.
 #[inline]
 pub(crate) fn index_in_line(word: Word) -> usize {
     (word % Word::from(LINE_WORDS)) as usize

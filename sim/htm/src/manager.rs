@@ -1,4 +1,4 @@
-//! Contention managers decide conflicts: which of the two parties goes on. Each manager is one file;
+//! Contention managers decide conflicts: which of the two parties continues. Each manager is one file;
 //! `docs/how-to/contention-manager.md` says how to add one.
 
 mod os_prio;
@@ -48,38 +48,39 @@ managers! {
     RequesterWins = "requester-wins" => requester_wins::RequesterWins;
 }
 
-/// One of two parties that meet: a transaction, or a compare-and-swap outside any (its id is then [`u64::MAX`]).
+/// One of the two parties of a conflict: a transaction, or a compare-and-swap outside any (its id is then
+/// [`u64::MAX`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contender {
     pub id: u64,
-    /// The conflict priority that the kernel gave; greater is more urgent.
+    /// The conflict priority that the kernel set; greater is more urgent.
     pub priority: u8,
-    /// Words in its sets.
+    /// Words in the party's sets.
     pub size_words: u64,
-    /// When it first began; restarts do not change it.
+    /// The party's first begin, in cycles; restarts do not change it.
     pub begin_cycle: u64,
     pub restarts: u32,
-    /// Words that it opened in all its attempts so far.
+    /// Words that the party opened in all its attempts so far.
     pub karma_words: u64,
-    /// How often it has waited for this access already.
+    /// How often the party has already waited for this access.
     pub waits: u32,
 }
 
 impl Contender {
-    /// Older, by begin time and then by id: a total order, in which an id comes once.
+    /// Older, by begin time and then by id. The order is total, because ids are unique.
     pub(crate) fn is_older_than(&self, other: &Contender) -> bool {
         (self.begin_cycle, self.id) < (other.begin_cycle, other.id)
     }
 }
 
-/// Why a party won.
+/// The reason why a party won.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
     /// A non-transactional access always wins.
     Nontransactional,
-    /// The holder is suspended in the requester's own context and could not go on before it, or both are above or among suspended
-    /// transactions and might wait for each other.
+    /// The holder is suspended in the requester's own context and cannot continue before it, or both contexts have
+    /// suspended transactions and the parties might wait for each other.
     Stack,
     Priority,
     Size,
@@ -102,12 +103,12 @@ impl Rule {
     }
 }
 
-/// What a contention manager says.
+/// A contention manager's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     RequesterWins(Rule),
     HolderWins(Rule),
-    /// The requester tries again after a random number of cycles below this.
+    /// The requester retries after a random number of cycles below this bound.
     Wait {
         bound_cycles: u64,
     },
@@ -119,17 +120,17 @@ impl Decision {
     }
 }
 
-/// Decides conflicts. It has no state of its own: everything it may go by is in the contenders and the policy.
+/// Decides conflicts. A manager has no state of its own: it decides by the contenders and the policy alone.
 pub trait ContentionManager: Sync {
     fn decide(&self, requester: &Contender, holder: &Contender, policy: &Policy) -> Decision;
 
-    /// How often the back-off is doubled at most.
+    /// How often the back-off doubles at most.
     fn backoff_exponent_max(&self, policy: &Policy) -> u32 {
         policy.backoff_exponent_max
     }
 }
 
-/// Either has restarted so often that progress matters more than what a manager goes by otherwise.
+/// Whether either party has restarted so often that progress matters more than the manager's usual rule.
 fn is_starving(requester: &Contender, holder: &Contender, policy: &Policy) -> bool {
     requester.restarts.max(holder.restarts) >= policy.restart_threshold
 }

@@ -1,9 +1,9 @@
-//! What an experimenter may choose, as data.
+//! The choices of an experimenter, as data.
 
 use crate::manager::Manager;
 use serde::{Deserialize, Serialize};
 
-/// The unit in which sets are kept and conflicts are found.
+/// The unit of sets and of conflict detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Granularity {
@@ -14,7 +14,7 @@ pub enum Granularity {
     Line,
 }
 
-/// Which kind of transactional processor this is.
+/// The kind of transactional processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -23,7 +23,7 @@ pub enum Mode {
     Virtualized,
     /// A line of a set that leaves the first-level cache, or a trap, restarts the transaction.
     BestEffort,
-    /// No transactional processor: its instructions do not exist, as on any other machine.
+    /// No transactional processor: the transactional instructions do not exist, as on any other machine.
     None,
 }
 
@@ -33,18 +33,19 @@ pub struct Policy {
     pub manager: Manager,
     pub granularity: Granularity,
     pub mode: Mode,
-    /// Back-off after a lost conflict: a random number of cycles below this, doubled for each restart so far.
+    /// Back-off after a lost conflict: a random number of cycles below this bound, which doubles with each restart so
+    /// far.
     pub backoff_base_cycles: u64,
-    /// How often it is doubled at most. Under [`Manager::RequesterWins`] nothing but back-off ends a conflict for good, and it
-    /// doubles a few times more.
+    /// How often the bound doubles at most. Under [`Manager::RequesterWins`] only back-off resolves a repeated
+    /// conflict, so there the bound doubles a few times more.
     pub backoff_exponent_max: u32,
-    /// Restarts of either party from which on [`Manager::SizeMatters`] and [`Manager::Polka`] go by age, so that no transaction
-    /// starves.
+    /// The number of restarts of either party from which [`Manager::SizeMatters`] and [`Manager::Polka`] go by age, so
+    /// that no transaction starves.
     pub restart_threshold: u32,
 }
 
 impl Default for Policy {
-    /// The paper's: SizeMatters by word, with exponential back-off (section 7). The numbers are ours.
+    /// The paper's policy: SizeMatters by word, with exponential back-off (section 7). The numbers are our choice.
     fn default() -> Policy {
         Policy {
             manager: Manager::SizeMatters,
@@ -58,13 +59,13 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The greatest number of cycles that a back-off after `count` restarts stays below; at least 1.
+    /// The exclusive upper bound of a back-off after `count` restarts, in cycles; at least 1.
     pub(crate) fn backoff_bound_cycles(&self, count: u32) -> u64 {
         let exponent = count.min(self.manager.get().backoff_exponent_max(self));
         self.backoff_base_cycles.saturating_mul(1u64.checked_shl(exponent).unwrap_or(u64::MAX)).max(1)
     }
 
-    /// The words that a request for `words` of a line stands for.
+    /// The words that a request for `words` of a line covers.
     #[inline]
     pub fn span(&self, words: u8) -> u8 {
         match self.granularity {

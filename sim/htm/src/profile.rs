@@ -1,15 +1,15 @@
-//! The conflict profile: for each conflict both program counters, the word, who won, by which rule, and what was lost.
+//! The conflict profile: for each conflict both program counters, the word, the winner, the rule, and the cost.
 
 use crate::manager::Rule;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What two conflicts share to be counted together.
+/// The properties of a conflict. Conflicts with equal keys are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ConflictKey {
-    /// Where the access was made that found the conflict; 0 for a device.
+    /// The program counter of the access that found the conflict; 0 for a device.
     pub requester_pc: u64,
-    /// Where the holder first accessed the word.
+    /// The program counter of the holder's first access to the word.
     pub holder_pc: u64,
     /// The physical address of the word.
     pub address: u64,
@@ -19,7 +19,7 @@ pub struct ConflictKey {
     pub rule: Rule,
 }
 
-/// What the conflicts with one key cost.
+/// The cost of the conflicts with one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConflictTotals {
     pub count: u64,
@@ -27,7 +27,7 @@ pub struct ConflictTotals {
     pub lost_cycles: u64,
     /// Words in the losers' sets.
     pub lost_words: u64,
-    /// Conflicts that the lower conflict priority won.
+    /// Conflicts in which the party with the lower conflict priority won.
     pub inversions: u64,
 }
 
@@ -45,9 +45,9 @@ impl ConflictTotals {
 pub struct Conflict {
     pub key: ConflictKey,
     pub cycle: u64,
-    /// The hart that asked; none for a device.
+    /// The requester's hart; `None` for a device.
     pub requester_hart: Option<usize>,
-    /// The hart that the holder runs on, or ran on last.
+    /// The hart on which the holder runs, or ran last.
     pub holder_hart: usize,
     /// 0 outside a transaction.
     pub requester_id: u64,
@@ -57,14 +57,14 @@ pub struct Conflict {
     pub inversion: bool,
 }
 
-/// Kinds of conflicts that are told apart. A guest can have more, and the host must not pay for each.
+/// The greatest number of keys. A guest can produce more, and the host's memory is limited.
 const KEYS_MAX: usize = 1 << 16;
 
-/// Every conflict of a run, added up.
+/// The sums over all conflicts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
     totals: BTreeMap<ConflictKey, ConflictTotals>,
-    /// Conflicts beyond the number of kinds that are told apart.
+    /// Conflicts whose keys came after the limit on keys was reached.
     pub others: ConflictTotals,
 }
 

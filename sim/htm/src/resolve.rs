@@ -1,4 +1,5 @@
-//! Conflicts: who meets whom, who goes on, and what becomes of the others (sections 2 and 6.1).
+//! Conflicts: which transactions an access conflicts with, which party continues, and the fate of the losers (sections
+//! 2 and 6.1).
 
 use crate::context::Pending;
 use crate::directory::Member;
@@ -10,12 +11,13 @@ use crate::{LINE_SHIFT, LINE_WORDS, Line, Memory, WORD_SHIFT, Word, words_of};
 use concord_abi::htm::Cause;
 use smallvec::SmallVec;
 
-/// Who accesses memory.
+/// A party that accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Party {
     /// A hart's active transaction.
     Transaction(usize),
-    /// A hart outside any transaction, or its page walker, which meets no conflict with the hart's own active one.
+    /// A hart outside any transaction, or its page walker, which never conflicts with the hart's own active
+    /// transaction.
     Nontransactional(usize),
     /// A hart's compare-and-swap outside any transaction, which the contention manager may refuse.
     Arbitrated(usize),
@@ -36,45 +38,45 @@ impl Party {
 pub struct Request {
     pub party: Party,
     pub line: Line,
-    /// The words of the line that it touches.
+    /// The words of the line that the access touches.
     pub words: u8,
     pub write: bool,
-    /// Where its instruction is; 0 for a device.
+    /// The program counter of the access; 0 for a device.
     pub pc: u64,
-    /// The clock of its hart.
+    /// The clock of the requester's hart.
     pub now: u64,
 }
 
-/// What becomes of an access.
+/// The fate of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes ahead; whoever was in its way is among the losses.
+    /// The access proceeds; the transactions that conflicted with it are among the losses.
     Granted,
-    /// Its transaction lost, and is among the losses.
+    /// The requester's transaction lost, and is among the losses.
     Lost,
-    /// It is to be tried again after this many cycles.
+    /// The requester must retry the access after this many cycles.
     Wait { cycles: u64 },
-    /// A compare-and-swap is not to be done now.
+    /// The compare-and-swap must not execute now.
     Refused,
 }
 
-/// A transaction that rolled back. Its words are back in memory already.
+/// A transaction that rolled back. Memory holds its old words already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The hart that it runs on, or ran on last.
+    /// The hart on which the transaction runs, or ran last.
     pub hart: usize,
     pub id: u64,
-    /// It is active there and restarts now; a suspended one restarts when it is popped.
+    /// The transaction is active there and restarts now; a suspended one restarts when it is popped.
     pub active: bool,
     /// The status word of the restart.
     pub status: u64,
-    /// When the attempt that lost began.
+    /// The begin of the attempt that lost, in cycles.
     pub attempt_cycle: u64,
-    /// How long it backs off before it starts again.
+    /// Cycles of back-off before the transaction starts again.
     pub backoff_cycles: u64,
-    /// The lines that its sets had.
+    /// The lines of its sets.
     pub lines: Vec<Line>,
-    /// The words that were put back into memory.
+    /// The words that the rollback restored.
     pub restored: Vec<Word>,
     /// Lines of its sets that had left the first-level cache.
     pub overflowed_lines: u64,
@@ -95,15 +97,15 @@ impl<C> Engine<C> {
         self.resolve_against(request, words, &holders, memory, losses)
     }
 
-    /// Whether [`Engine::resolve`] would grant an access. One in two lines is made in both or in neither, and nobody loses to
-    /// it before it is known to win in both.
+    /// Whether [`Engine::resolve`] would grant an access. An access that spans two lines happens in both or in neither,
+    /// so the caller asks for both lines before any transaction loses.
     pub fn wins(&self, request: &Request) -> bool {
         let words = self.policy.span(request.words);
         self.holders(request, words)
             .all(|holder| matches!(self.decide(request, holder.slot), Decision::RequesterWins(_)))
     }
 
-    /// Who has words of the line that stand in the way of an access.
+    /// The transactions with words of the line that conflict with an access.
     #[inline]
     fn holders(&self, request: &Request, words: u8) -> impl Iterator<Item = Member> {
         let own = request.party.hart().and_then(|hart| self.harts[hart].active);
@@ -155,7 +157,7 @@ impl<C> Engine<C> {
         Verdict::Granted
     }
 
-    /// The first try of a compare-and-swap on an address counts as the begin of all of them, so that it grows old.
+    /// A compare-and-swap on an address is as old as its first try, so refusals let it become the oldest.
     fn begin_arbitration(&mut self, hart: usize, address: u64, now: u64) {
         self.counters[hart].arbitrated += 1;
         let pending = &mut self.harts[hart].pending;
@@ -181,16 +183,16 @@ impl<C> Engine<C> {
         self.policy.manager.get().decide(&requester, &self.transaction(holder).contender(), &self.policy)
     }
 
-    /// The holder cannot go on before the hart is done, or only after others that cannot: it is suspended in the hart's own
-    /// context, or it is suspended elsewhere and so is a transaction of this context. Without the second case two handlers could
-    /// wait for ever for the transactions that each other interrupted.
+    /// Whether the holder cannot continue before the hart does: it is suspended in the hart's own context, or it is
+    /// suspended elsewhere while a transaction of this context is suspended too. Without the second case two handlers
+    /// could wait for ever, each for the transaction that the other interrupted.
     fn is_stacked(&self, hart: usize, holder: Slot) -> bool {
         let mut own = self.harts[hart].frames.iter().filter_map(|frame| frame.transaction);
         let is_suspended = self.transaction(holder).suspended;
         is_suspended && own.any(|slot| slot == holder || self.transaction(slot).doom.is_none())
     }
 
-    /// A compare-and-swap as a contender: a transaction without a set, which its refusals restart.
+    /// A compare-and-swap as a contender: a transaction with empty sets, whose refusals count as restarts.
     fn arbitrated(&self, hart: usize, now: u64) -> Contender {
         let state = &self.harts[hart];
         let pending = state.pending.unwrap_or(Pending { address: 0, begin_cycle: now, refusals: 0 });
@@ -238,7 +240,7 @@ impl<C> Engine<C> {
 
     fn wait(&mut self, request: &Request, bound_cycles: u64) -> Verdict {
         let Party::Transaction(hart) = request.party else { return self.refuse_arbitrated(request) };
-        // At least one cycle, so that the holder gets to run.
+        // The wait is at least one cycle, so that the holder can run.
         let cycles = 1 + self.draw(bound_cycles);
         self.counters[hart].wait_cycles += cycles;
         if let Some(slot) = self.harts[hart].active {
@@ -247,7 +249,7 @@ impl<C> Engine<C> {
         Verdict::Wait { cycles }
     }
 
-    /// Books a conflict, before the loser rolls back, and says what that lost.
+    /// Records a conflict before the loser rolls back, and returns the loser's defeat.
     fn note_conflict(
         &mut self,
         request: &Request,
@@ -258,7 +260,7 @@ impl<C> Engine<C> {
     ) -> Defeat {
         let holders = self.transaction(holder.slot);
         let theirs = if request.write { holder.read | holder.write } else { holder.write };
-        // The word that both accessed: that of the request itself, where it is in the holder's sets.
+        // The word that both parties accessed: the request's own word, if the holder's sets contain it.
         let shared = if theirs & request.words != 0 { theirs & request.words } else { theirs & words };
         let word = (request.line << (LINE_SHIFT - WORD_SHIFT)) + u64::from(shared.trailing_zeros().min(LINE_WORDS - 1));
         let own = request.party.hart().and_then(|hart| self.harts[hart].active);
@@ -302,8 +304,8 @@ impl<C> Engine<C> {
         Defeat { address: conflict.key.address, winner_id }
     }
 
-    /// Rolls a transaction back. An active one is at its begin again; a suspended one is doomed. It backs off when it lost a
-    /// conflict.
+    /// Rolls a transaction back. An active one is at its begin again; a suspended one is doomed. After a lost conflict
+    /// it backs off.
     pub(crate) fn lose(
         &mut self,
         slot: Slot,
@@ -353,13 +355,13 @@ impl<C> Engine<C> {
         if loss.active {
             self.go_back(slot, restart, now);
         } else {
-            // The first reason stays: a doomed transaction has no sets, so nothing else can end it.
+            // The first reason stays: a doomed transaction has no sets, so no other conflict can end it.
             transaction.doom = Some(restart);
         }
         loss
     }
 
-    /// A transaction that rolled back is at its begin on its hart, whose registers say why.
+    /// Puts a transaction that rolled back to its begin on its hart, and the cause into the hart's registers.
     pub(crate) fn go_back(&mut self, slot: Slot, restart: Restart, now: u64) {
         let transaction = self.transaction_mut(slot);
         transaction.status = restart.status;
@@ -373,8 +375,8 @@ impl<C> Engine<C> {
         }
     }
 
-    /// A hart's active transaction, which went back to its begin, goes on at `cycle`: its hart may be ahead of the one that made it
-    /// lose, and a rollback takes time.
+    /// Lets a hart's active transaction start its next attempt at `cycle`: its hart may be ahead of the winner's, and a
+    /// rollback takes time.
     pub fn begin_attempt(&mut self, hart: usize, cycle: u64) {
         if let Some(slot) = self.harts[hart].active {
             self.transaction_mut(slot).attempt_cycle = cycle;

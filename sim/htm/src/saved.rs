@@ -1,4 +1,4 @@
-//! Engines that come from a snapshot: what must hold, and what is made anew.
+//! Engines from a snapshot: checks of their invariants, and derived state that is built again.
 
 use crate::context::Frame;
 use crate::engine::Engine;
@@ -8,7 +8,7 @@ use crate::{Line, WORD_SHIFT, Word, index_in_line, line_of};
 use concord_abi::htm::{DEPTH_MAX, FRAMES_MAX};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why a saved engine cannot be one of this machine's.
+/// The reason why a saved engine cannot belong to this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its transactions are impossible: {0}")]
 pub struct StateError(&'static str);
@@ -18,21 +18,24 @@ fn ensure(holds: bool, what: &'static str) -> Result<(), StateError> {
 }
 
 impl<C> Engine<C> {
-    /// What each transaction would go back to.
+    /// The checkpoint of each transaction.
     pub fn checkpoints(&self) -> impl Iterator<Item = &C> {
         self.transactions.iter().flatten().map(|transaction| &transaction.checkpoint)
     }
 
-    /// Takes over what was read from a file: checks it and makes the directory anew. `is_word` says which words exist.
+    /// Takes over the state from a file: checks it and builds the directory again. `is_word` tells which words exist.
     ///
     /// # Errors
-    /// [`StateError`] says what cannot be; the engine is then of no further use.
+    /// [`StateError`] names the broken invariant; the engine must not be used any further.
     pub fn restore(&mut self, harts: usize, is_word: impl Fn(Word) -> bool) -> Result<(), StateError> {
-        ensure(self.harts.len() == harts && self.counters.len() == harts, "there are as many harts as the board has")?;
+        ensure(
+            self.harts.len() == harts && self.counters.len() == harts,
+            "the number of harts differs from the board's",
+        )?;
         ensure(self.random != 0, "the generator of random numbers is at its fixed point")?;
         let live = self.transactions.iter().flatten().count();
-        ensure(self.live as usize == live, "as many transactions are live as there are")?;
-        ensure(self.next_id < COUNT_MAX, "there were more transactions than can be")?;
+        ensure(self.live as usize == live, "the count of live transactions is wrong")?;
+        ensure(self.next_id < COUNT_MAX, "the next id is too large")?;
         ensure(self.counters.iter().all(Counters::is_possible), "a counter is higher than a run can count")?;
         self.check_owners()?;
         let is_word = |word: Word| word <= Word::MAX >> WORD_SHIFT && is_word(word);
@@ -50,7 +53,10 @@ impl<C> Engine<C> {
             for read in &transaction.reads {
                 ensure(is_word(read.word), "a word of a read set does not exist")?;
                 let writer = writers.get(&read.word);
-                ensure(writer.is_none_or(|writer| *writer == slot), "a word is in a read set and another's write set")?;
+                ensure(
+                    writer.is_none_or(|writer| *writer == slot),
+                    "a word is in a read set and in another's write set",
+                )?;
             }
             self.index(slot, transaction)?;
         }
@@ -58,22 +64,22 @@ impl<C> Engine<C> {
         Ok(())
     }
 
-    /// What live transactions wrote: their id, the word, and the value committed for it. A checker adopts
-    /// this when it is switched on for a resumed run.
+    /// The writes of live transactions: id, word and the word's committed value. A checker that is switched on for a
+    /// resumed run adopts them.
     pub fn written_words(&self) -> impl Iterator<Item = (u64, Word, u64)> {
         let live = self.transactions.iter().flatten();
         live.flat_map(|transaction| transaction.undo.iter().map(|undo| (transaction.id, undo.word, undo.old)))
     }
 
-    /// Every transaction is one hart's active one or one frame's.
+    /// Each transaction is the active one of exactly one hart, or belongs to exactly one frame.
     fn check_owners(&self) -> Result<(), StateError> {
         let mut owned = BTreeSet::new();
         let mut own = |slot: Slot, suspended: bool| {
             let transaction = self.transactions.get(slot as usize).and_then(Option::as_ref);
             let transaction =
-                transaction.ok_or(StateError("a hart or a frame has no transaction where it names one"))?;
-            ensure(transaction.suspended == suspended, "a transaction is suspended and is not")?;
-            ensure(owned.insert(slot), "a transaction is in two places")
+                transaction.ok_or(StateError("a hart or a frame names a transaction that does not exist"))?;
+            ensure(transaction.suspended == suspended, "a transaction's suspension mark is wrong")?;
+            ensure(owned.insert(slot), "a transaction has two owners")
         };
         let mut contexts = BTreeSet::new();
         for (hart, state) in self.harts.iter().enumerate() {
@@ -81,7 +87,7 @@ impl<C> Engine<C> {
                 own(slot, false)?;
                 ensure(self.transaction(slot).hart == hart, "an active transaction is on another hart")?;
                 ensure(self.transaction(slot).doom.is_none(), "an active transaction is doomed")?;
-                ensure(state.frames.len() < FRAMES_MAX, "an active transaction could not be suspended")?;
+                ensure(state.frames.len() < FRAMES_MAX, "an active transaction has no room to be suspended")?;
             }
             ensure(state.context == 0 || contexts.insert(state.context), "a context is current on two harts")?;
             ensure(state.context != 0 || state.own_frames.is_empty(), "a hart's own context is current and parked")?;
@@ -94,11 +100,11 @@ impl<C> Engine<C> {
                 own(slot, true)?;
             }
         }
-        ensure(owned.len() == self.live as usize, "a transaction is nobody's")
+        ensure(owned.len() == self.live as usize, "a transaction has no owner")
     }
 
     fn check(&self, transaction: &Transaction<C>, harts: usize) -> Result<(), StateError> {
-        ensure(transaction.hart < harts, "a transaction is on no hart")?;
+        ensure(transaction.hart < harts, "a transaction names a hart that does not exist")?;
         ensure((1..=DEPTH_MAX).contains(&transaction.depth), "a transaction has an impossible depth")?;
         ensure(transaction.id != 0 && transaction.id < self.next_id, "a transaction has an impossible id")?;
         let is_empty = transaction.reads.is_empty() && transaction.undo.is_empty();
@@ -119,14 +125,14 @@ impl<C> Engine<C> {
             lines.insert(line_of(undo.word));
             words.insert(undo.word);
         }
-        ensure(words.len() as u64 == transaction.size_words, "a transaction's size is not that of its sets")?;
+        ensure(words.len() as u64 == transaction.size_words, "a transaction's size differs from its sets'")?;
         let named: BTreeSet<Line> = transaction.lines.iter().copied().collect();
         ensure(
             named == lines && lines.len() == transaction.lines.len(),
-            "a transaction's lines are not those of its words",
+            "a transaction's lines differ from its words'",
         )?;
         for line in &transaction.overflowed {
-            ensure(lines.remove(line), "a line overflowed that is in no set, or twice")?;
+            ensure(lines.remove(line), "an overflowed line is in no set, or is listed twice")?;
             self.directory.member(*line, slot).0.overflowed = true;
         }
         Ok(())

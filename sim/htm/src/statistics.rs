@@ -1,10 +1,10 @@
-//! What transactions did, by hart.
+//! Counters of transactions, by hart.
 
 use concord_abi::htm::Cause;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::BTreeMap;
 
-/// No run comes near it, and sums of counters below it do not overflow.
+/// The exclusive upper bound of a counter. No run comes near it, and sums of counters below it do not overflow.
 pub(crate) const COUNT_MAX: u64 = 1 << 56;
 
 /// One hart's counters.
@@ -15,14 +15,14 @@ pub struct Counters {
     /// Begins inside a transaction.
     pub nested: u64,
     pub committed: u64,
-    /// Suspended transactions that the kernel gave up (`xdrop`).
+    /// Suspended transactions that the kernel dropped (`xdrop`).
     pub dropped: u64,
     pub restarts: RestartCounts,
     /// Suspensions by `xpush` and by traps.
     pub suspended: u64,
-    /// Cycles of attempts that committed, from their begin or restart to their end. The time in which they were suspended counts.
+    /// Cycles of attempts that committed, from their begin or restart to their end. Time in suspension counts as well.
     pub committed_cycles: u64,
-    /// The same, of attempts that did not commit.
+    /// Cycles of attempts that did not commit, counted in the same way.
     pub wasted_cycles: u64,
     /// Cycles drawn for back-off after lost conflicts.
     pub backoff_cycles: u64,
@@ -37,9 +37,9 @@ pub struct Counters {
     pub depth_max: u32,
     /// Lines of sets that left the first-level cache.
     pub overflowed_lines: u64,
-    /// Compare-and-swaps outside transactions that met a transaction's words.
+    /// Compare-and-swaps outside transactions that conflicted with a transaction.
     pub arbitrated: u64,
-    /// Those of them that were refused.
+    /// Compare-and-swaps among these that were refused.
     pub refused: u64,
 }
 
@@ -96,7 +96,7 @@ impl<'de> Deserialize<'de> for RestartCounts {
 }
 
 impl Counters {
-    /// Counts an attempt that was lost with this status word: a restart, or a dropped transaction where there is no cause.
+    /// Counts a lost attempt with this status word: as a restart, or as a dropped transaction if the word has no cause.
     pub(crate) fn count_loss(&mut self, status: u64) {
         match Cause::of_status(status) {
             Cause::None => self.dropped += 1,
@@ -104,7 +104,7 @@ impl Counters {
         }
     }
 
-    /// Whether a run can have counted this far.
+    /// Whether a run can count this far.
     pub(crate) fn is_possible(&self) -> bool {
         let counts = [
             self.begun,
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!((counters.restarts.of(Cause::Explicit), counters.restarts.of(Cause::None)), (2, 0));
     }
 
-    /// Snapshots of version 0.1 have one array of eight numbers here, the first of which are dropped transactions.
+    /// Snapshots of version 0.1 have one array of eight numbers here; the first is the count of dropped transactions.
     #[test]
     fn a_snapshot_has_dropped_transactions_before_the_restarts_by_cause() {
         let mut counters = Counters { dropped: 9, ..Counters::default() };

@@ -4,10 +4,10 @@ use crate::manager::Contender;
 use crate::{Line, Word};
 use serde::{Deserialize, Serialize};
 
-/// A transaction's place in the engine, until it commits.
+/// The index of a transaction in the engine, until it commits.
 pub(crate) type Slot = u32;
 
-/// A word of the write set: what it held before, and where it was first written.
+/// A word of the write set: its old value, and the program counter of its first write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Undo {
     pub word: Word,
@@ -15,26 +15,27 @@ pub(crate) struct Undo {
     pub pc: u64,
 }
 
-/// A word that is in the read set only, and where it was first read.
+/// A word that is only in the read set, and the program counter of its first read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Read {
     pub word: Word,
     pub pc: u64,
 }
 
-/// What a transaction lost: the physical address of the word, and the winner's id, 0 for a non-transactional access.
+/// The conflict that a transaction lost: the physical address of the word, and the winner's id (0 for a
+/// non-transactional access).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Defeat {
     pub address: u64,
     pub winner_id: u64,
 }
 
-/// A restart; that of a suspended transaction waits until it is popped.
+/// A restart. A suspended transaction restarts when it is popped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Restart {
     pub status: u64,
     pub backoff_cycles: u64,
-    /// The conflict, when it is for one.
+    /// The conflict, if the restart has one as its cause.
     pub defeat: Option<Defeat>,
 }
 
@@ -50,13 +51,13 @@ pub(crate) struct Transaction<C> {
     pub checkpoint: C,
     /// The conflict priority at its begin.
     pub priority: u8,
-    /// When it first began.
+    /// The first begin, in cycles.
     pub begin_cycle: u64,
-    /// When this attempt began.
+    /// The begin of this attempt, in cycles.
     pub attempt_cycle: u64,
     pub restarts: u32,
     pub waits: u32,
-    /// A trap interrupted its back-off or its wait.
+    /// A trap interrupted the transaction's back-off or wait.
     pub stalled: bool,
     /// The status word of this attempt.
     pub status: u64,
@@ -66,9 +67,9 @@ pub(crate) struct Transaction<C> {
     pub size_words: u64,
     pub reads: Vec<Read>,
     pub undo: Vec<Undo>,
-    /// Lines with a word in a set, in the order in which they came.
+    /// Lines with a word in a set, in the order in which they joined.
     pub lines: Vec<Line>,
-    /// Those of them that left the first-level cache.
+    /// Lines among these that left the first-level cache.
     pub overflowed: Vec<Line>,
 }
 
@@ -85,7 +86,7 @@ impl<C> Transaction<C> {
         }
     }
 
-    /// Where it first accessed a word of its sets.
+    /// The program counter of the first access to a word of its sets.
     pub fn first_access_pc(&self, word: Word) -> u64 {
         let written = self.undo.iter().find(|undo| undo.word == word).map(|undo| undo.pc);
         let read = self.reads.iter().find(|read| read.word == word).map(|read| read.pc);
@@ -93,7 +94,7 @@ impl<C> Transaction<C> {
     }
 }
 
-/// The transaction that a hart's registers speak of: the active one, else the one suspended last in its context.
+/// The transaction that a hart's registers describe: the active one, or else the last one suspended in its context.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a, C> {
     pub id: u64,

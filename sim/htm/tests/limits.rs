@@ -39,7 +39,9 @@ fn a_transaction_nests_to_the_limit_and_restarts_beyond() {
         assert_eq!(engine.begin(0, 2, &mut memory, || 0), Begun::Nested);
         assert_eq!(engine.subject(0).map(|subject| subject.depth), Some(depth));
     }
-    let Begun::TooDeep(loss) = engine.begin(0, 9, &mut memory, || 0) else { panic!("it is as deep as it may be") };
+    let Begun::TooDeep(loss) = engine.begin(0, 9, &mut memory, || 0) else {
+        panic!("the transaction is at the greatest depth")
+    };
     assert_eq!((loss.id, loss.status, loss.backoff_cycles), (id, Cause::Depth.status(0), 0));
     assert_eq!((loss.active, &loss.lines[..], &loss.restored[..]), (true, &[0][..], &[3][..]));
     assert_eq!(memory.0[3], 7);
@@ -88,7 +90,7 @@ fn restarts_saturate_and_can_be_written() {
 }
 
 #[test]
-fn so_many_contexts_are_parked_and_no_more() {
+fn contexts_are_parked_up_to_the_limit() {
     let (mut engine, _) = engine(2, Policy::default());
     let mut parked = 0;
     let refusal = loop {
@@ -97,11 +99,11 @@ fn so_many_contexts_are_parked_and_no_more() {
         }
         engine.push(0, true).unwrap();
         parked += 1;
-        assert!(parked < 1 << 20, "nothing limits what is parked");
+        assert!(parked < 1 << 20, "nothing limits the parked contexts");
     };
     assert_eq!(refusal, ContextError::TooMany);
     assert_eq!((engine.context(0), engine.frames(0)), (parked, 1));
-    // A context without frames is nothing to keep.
+    // A context without frames is not kept.
     engine.pop(0, true, 0).unwrap();
     engine.switch_context(0, 1).unwrap();
     assert_eq!(engine.frames(0), 1);
@@ -111,7 +113,7 @@ fn so_many_contexts_are_parked_and_no_more() {
 }
 
 #[test]
-fn a_hart_has_its_own_context_and_leaves_none_in_the_middle_of_a_transaction() {
+fn a_hart_has_its_own_context_and_cannot_switch_during_a_transaction() {
     let (mut engine, mut memory) = engine(2, Policy::default());
     engine.push(0, true).unwrap();
     engine.switch_context(0, 5).unwrap();
@@ -119,7 +121,7 @@ fn a_hart_has_its_own_context_and_leaves_none_in_the_middle_of_a_transaction() {
     begin(&mut engine, &mut memory, 0, 0);
     assert_eq!(engine.switch_context(0, 0), Err(ContextError::Active));
     assert!(commits(&mut engine, 0));
-    // Context 0 is each hart's own, so never busy.
+    // Context 0 is each hart's own, so another hart cannot occupy it.
     engine.switch_context(0, 0).unwrap();
     assert_eq!((engine.frames(0), engine.frames(1)), (1, 0));
 }
@@ -134,14 +136,14 @@ fn a_loss_of_a_suspended_transaction_counts_where_it_restarts() {
     engine.switch_context(0, 0).unwrap();
     let (verdict, losses) = access(&mut engine, &mut memory, Party::Nontransactional(1), 20, None, 20);
     assert_eq!((verdict, losses.len(), losses[0].id, losses[0].active), (Verdict::Granted, 1, id, false));
-    assert_eq!(memory.0[20], 7, "what was suspended is undone at once");
+    assert_eq!(memory.0[20], 7, "the suspended transaction is undone at once");
     assert_eq!((engine.restarts(0), engine.last_conflict(0)), (0, (0, 0)));
-    // A second conflict meets nothing: the sets are empty.
+    // A second access finds no conflict, because the sets are empty.
     assert!(access(&mut engine, &mut memory, Party::Nontransactional(1), 20, Some(2), 21).1.is_empty());
 
     engine.switch_context(2, 9).unwrap();
     assert!(engine.subject(2).is_some_and(|subject| subject.doomed && subject.suspended && subject.size_words == 0));
-    let Ok(Popped::Restarted(loss)) = engine.pop(2, true, 30) else { panic!("it lost") };
+    let Ok(Popped::Restarted(loss)) = engine.pop(2, true, 30) else { panic!("the transaction lost") };
     assert_eq!((loss.hart, loss.id, loss.active), (2, id, true));
     assert_eq!((loss.status, loss.backoff_cycles), (Cause::Nontransactional.status(0), losses[0].backoff_cycles));
     assert_eq!((engine.restarts(0), engine.restarts(2)), (0, 1));
@@ -153,7 +155,7 @@ fn a_loss_of_a_suspended_transaction_counts_where_it_restarts() {
 }
 
 #[test]
-fn the_loser_is_told_the_word_and_the_winner() {
+fn the_loser_learns_the_word_and_the_winner() {
     let (mut engine, mut memory) = engine(2, with_manager(Manager::RequesterWins));
     begin(&mut engine, &mut memory, 0, 1);
     let winner = begin(&mut engine, &mut memory, 1, 2);
@@ -162,7 +164,7 @@ fn the_loser_is_told_the_word_and_the_winner() {
     let (_, losses) = access(&mut engine, &mut memory, Party::Transaction(1), 10, Some(1), 4);
     assert_eq!(losses[0].status, Cause::Conflict.status(0));
     assert_eq!((engine.last_conflict(0), engine.last_conflict(1)), ((10 << 3, winner), (0, 0)));
-    // A restart for another reason leaves that alone.
+    // A restart with another cause leaves both unchanged.
     engine.restart(0, Cause::Explicit.status(0), 5, &mut memory).unwrap();
     assert_eq!(engine.last_conflict(0), (10 << 3, winner));
 }
@@ -182,7 +184,7 @@ fn the_requester_must_win_against_every_holder_or_none_loses() {
 }
 
 #[test]
-fn the_requester_wins_against_what_is_suspended_in_its_own_context_only() {
+fn the_requester_wins_only_against_transactions_suspended_in_its_own_context() {
     let (mut engine, mut memory) = engine(2, with_manager(Manager::Timestamp));
     let old = begin(&mut engine, &mut memory, 0, 1);
     access(&mut engine, &mut memory, Party::Transaction(0), 4, Some(1), 1);
@@ -212,7 +214,8 @@ fn two_handlers_do_not_wait_for_the_transactions_that_each_other_interrupted() {
             let party = |hart| if is_transactional { Party::Transaction(hart) } else { Party::Arbitrated(hart) };
             let (verdict, losses) = access(&mut engine, &mut memory, party(0), 8, Some(2), 5);
             assert_eq!((verdict, losses.len(), losses[0].hart), (Verdict::Granted, 1, 1), "{}", manager.name());
-            // What hart 1 interrupted holds nothing any more, so that hart 1 is in nobody's way, and goes by the manager.
+            // The transaction that hart 1 interrupted holds no words any more, so hart 1 blocks no other hart, and the
+            // manager decides.
             let (verdict, _) = access(&mut engine, &mut memory, party(1), 0, Some(2), 6);
             assert_eq!(verdict, if is_transactional { Verdict::Lost } else { Verdict::Refused }, "{}", manager.name());
         }
@@ -237,7 +240,7 @@ fn a_line_that_leaves_the_cache_leaves_the_sets_of_all_transactions_of_the_hart(
                 assert_eq!((policy.mode, engine.counters()[0].overflowed_lines), (Mode::Virtualized, 3));
                 assert!(engine.subject(0).is_some_and(|subject| subject.overflowed));
                 assert!(engine.masks(1, 1).others_overflowed);
-                // What left is still found.
+                // The line that left the cache still conflicts.
                 assert_eq!(access(&mut engine, &mut memory, Party::Nontransactional(1), 10, Some(0), 0).1.len(), 1);
                 assert_eq!(access(&mut engine, &mut memory, Party::Nontransactional(1), 8, Some(0), 0).1.len(), 1);
             }
@@ -262,7 +265,7 @@ fn in_best_effort_mode_a_trap_ends_the_attempt_and_a_push_does_not() {
     assert!(matches!(engine.pop(0, true, 0), Ok(Popped::Restarted(_))));
 }
 
-/// Tries a compare-and-swap until it is granted; how often it was refused.
+/// Tries a compare-and-swap until it is granted, and returns the number of refusals.
 fn refusals(engine: &mut Engine<u32>, memory: &mut Words, word: u64, now: u64) -> u32 {
     for refusals in 0..1000 {
         match access(engine, memory, Party::Arbitrated(1), word, Some(1), now).0 {
@@ -275,20 +278,20 @@ fn refusals(engine: &mut Engine<u32>, memory: &mut Words, word: u64, now: u64) -
 
 #[test]
 fn a_compare_and_swap_grows_old_until_it_is_granted() {
-    // By size a compare-and-swap is the least, until it was refused as often as transactions restart.
+    // By size a compare-and-swap loses against everything, until its refusals reach the threshold of restarts.
     let (mut engine, mut memory) = engine(2, Policy::default());
     begin(&mut engine, &mut memory, 0, 100);
     access(&mut engine, &mut memory, Party::Transaction(0), 4, None, 100);
     assert_eq!(access(&mut engine, &mut memory, Party::Arbitrated(1), 4, Some(1), 50).0, Verdict::Refused);
     assert_eq!(refusals(&mut engine, &mut memory, 4, 200), Policy::default().restart_threshold - 1);
-    // The next one begins anew, also when the last one met nobody in the end.
+    // The next compare-and-swap begins anew, even if the last one finally met no conflict.
     begin_again(&mut engine, &mut memory, 300);
     assert_eq!(access(&mut engine, &mut memory, Party::Arbitrated(1), 4, Some(1), 250).0, Verdict::Refused);
     assert!(commits(&mut engine, 0));
     assert_eq!(refusals(&mut engine, &mut memory, 4, 400), 0);
     begin(&mut engine, &mut memory, 0, 300);
     access(&mut engine, &mut memory, Party::Transaction(0), 4, None, 300);
-    assert_eq!(refusals(&mut engine, &mut memory, 4, 400), u32::MAX, "it is younger however often it is refused");
+    assert_eq!(refusals(&mut engine, &mut memory, 4, 400), u32::MAX, "it stays younger, however often it is refused");
     assert!(engine.counters()[1].refused > 1000);
 }
 
@@ -341,7 +344,7 @@ fn devices_see_committed_memory_and_win() {
 }
 
 #[test]
-fn what_is_dropped_is_undone_and_restarts_nowhere() {
+fn a_dropped_transaction_is_undone_and_never_restarts() {
     let (mut engine, mut memory) = engine(1, Policy::default());
     engine.push(0, true).unwrap();
     begin(&mut engine, &mut memory, 0, 0);
@@ -358,7 +361,7 @@ fn what_is_dropped_is_undone_and_restarts_nowhere() {
 }
 
 #[test]
-fn a_hart_that_starts_anew_has_nothing_of_before() {
+fn a_reset_hart_keeps_no_state() {
     let (mut engine, mut memory) = engine(1, Policy::default());
     engine.set_priority(0, 0x1ff);
     assert_eq!(engine.priority(0), 0xff);

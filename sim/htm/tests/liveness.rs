@@ -1,4 +1,4 @@
-//! No manager lets transactions end each other for ever, however long they are.
+//! Under no manager do transactions end each other for ever, however long they are.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::{Words, access};
 
 const ROUNDS: u32 = 5;
 
-/// What a hart does next.
+/// The next step of a hart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Begin,
@@ -17,7 +17,7 @@ enum Next {
     End,
 }
 
-/// All harts write to one word at the begin of transactions of so many cycles. Returns the restarts.
+/// Lets all harts write to one word at the begin of transactions of `duration_cycles` cycles. Returns the restarts.
 fn restarts(manager: Manager, harts: usize, duration_cycles: u64) -> u64 {
     let mut engine = Engine::new(harts, Policy { manager, ..Policy::default() }, 7);
     let mut memory = Words(vec![0; 8]);

@@ -1,4 +1,5 @@
-//! Engines that come from a file: the same as before, or refused with a reason. Whole runs that are cut are in the oracle's tests.
+//! Engines that are read from bytes: equal to the written ones, or refused with a reason. The oracle's tests cut whole
+//! runs.
 
 mod support;
 
@@ -47,7 +48,7 @@ fn restored(bytes: &[u8]) -> Result<Engine<u32>, String> {
     Ok(engine)
 }
 
-/// Does a bit of everything, and gives what came of it.
+/// Performs a few operations of every kind and returns their results.
 fn go_on(engine: &mut Engine<u32>, memory: &mut Words) -> Vec<u8> {
     let mut log = Vec::new();
     for hart in 0..HARTS {
@@ -78,7 +79,7 @@ fn go_on(engine: &mut Engine<u32>, memory: &mut Words) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_saved_goes_on_the_same() {
+fn a_saved_engine_continues_the_same() {
     for granularity in [Granularity::Word, Granularity::Line] {
         let (mut engine, mut memory) = busy(granularity);
         let bytes = bytes_of(&engine);
@@ -104,7 +105,7 @@ fn a_state_of_another_machine_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any bytes give an error or a state that an engine can go on with.
+    /// Any bytes give an error or a state with which an engine can continue.
     #[test]
     fn damaged_states_are_refused_or_work(changes in vec((any::<usize>(), any::<u8>()), 1..4), by_line: bool) {
         let (engine, mut memory) = busy(if by_line { Granularity::Line } else { Granularity::Word });

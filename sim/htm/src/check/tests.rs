@@ -26,7 +26,7 @@ fn written() -> (Checker, Words) {
 }
 
 #[test]
-fn nobody_but_the_writer_sees_or_overwrites_an_uncommitted_word() {
+fn only_the_writer_sees_and_overwrites_an_uncommitted_word() {
     let writer = Writer { id: 1, pc: 0x80, age_accesses: 1 };
     let walker = Observer::Walker { hart: 1, active: 2 };
     for observer in [SECOND, OTHER, Observer::Hart(0), walker, Observer::Walker { hart: 0, active: 0 }] {
@@ -48,7 +48,7 @@ fn a_device_sees_the_committed_value() {
     let (mut checker, mut memory) = written();
     assert_eq!(checker.read(Observer::Device, 9, 3, 0), Ok(()));
     assert!(matches!(checker.read(Observer::Device, 9, 5, 0), Err(Violation::Uncommitted { .. })));
-    // Whoever wrote the word can only roll back, to what the device left.
+    // The transaction that wrote the word can only roll back, to the value that the device left.
     assert_eq!(checker.write(Observer::Device, 9, 3, 4, 0), Ok(()));
     assert!(matches!(checker.clone().commit(1, &memory), Err(Violation::Overwritten { new: 4, .. })));
     memory.store(9, 4);
@@ -56,7 +56,7 @@ fn a_device_sees_the_committed_value() {
 }
 
 #[test]
-fn a_commit_needs_what_was_read_and_what_was_written() {
+fn a_commit_needs_the_values_that_were_read_and_written() {
     let (mut checker, mut memory) = written();
     checker.read(FIRST, 10, 3, 0x84).unwrap();
     assert_eq!(checker.clone().commit(1, &memory), Ok(()));
@@ -70,7 +70,7 @@ fn a_commit_needs_what_was_read_and_what_was_written() {
 }
 
 #[test]
-fn a_commit_is_judged_by_what_is_committed_under_another_transactions_write() {
+fn a_commit_is_validated_against_the_value_under_another_transactions_write() {
     let (mut checker, mut memory) = written();
     checker.read(FIRST, 10, 3, 0).unwrap();
     checker.write(SECOND, 10, 3, 4, 0).unwrap();
@@ -90,7 +90,7 @@ fn a_transaction_may_commit_although_a_word_changed_that_it_only_tested() {
 }
 
 #[test]
-fn a_transaction_finds_what_it_left() {
+fn a_transaction_finds_the_values_that_it_left() {
     let (mut checker, _) = written();
     checker.read(FIRST, 10, 3, 0x84).unwrap();
     let changed = |word, seen, expected, known_pc| {
@@ -103,7 +103,7 @@ fn a_transaction_finds_what_it_left() {
 }
 
 #[test]
-fn a_rollback_restores_what_was_written_and_nothing_else() {
+fn a_rollback_restores_the_written_words_and_no_others() {
     let (mut checker, mut memory) = written();
     let violation = Violation::NotRestored { id: 1, pc: 0x80, word: 9, found: 5, committed: 3 };
     assert_eq!(checker.clone().rollback(1, &memory), Err(violation));
@@ -114,7 +114,7 @@ fn a_rollback_restores_what_was_written_and_nothing_else() {
     memory.store(8, 4);
     assert_eq!(checker.rollback(1, &memory), Ok(()));
     assert_eq!(checker.write(OTHER, 9, 3, 8, 0), Ok(()));
-    assert_eq!(checker.commit(1, &memory), Ok(()), "nothing is known of the attempt that rolled back");
+    assert_eq!(checker.commit(1, &memory), Ok(()), "the checker forgets an attempt that rolled back");
     assert!(checker.footprints.is_empty() && checker.uncommitted.is_empty() && checker.neighbours.is_empty());
 }
 
@@ -131,7 +131,7 @@ fn a_walker_may_mark_an_entry_that_its_own_transaction_read() {
 }
 
 #[test]
-fn a_checker_that_comes_late_knows_what_was_written() {
+fn a_checker_that_starts_late_knows_the_written_words() {
     let (_, memory) = written();
     let mut checker = Checker::new();
     checker.adopt([(1, 9, 3)], &memory);
@@ -142,7 +142,7 @@ fn a_checker_that_comes_late_knows_what_was_written() {
 }
 
 #[test]
-fn a_violation_says_who_where_and_what() {
+fn a_violation_names_its_parties_addresses_and_values() {
     let (mut checker, _) = written();
     let violation = checker.read(OTHER, 9, 5, 0x90).unwrap_err();
     assert_eq!(

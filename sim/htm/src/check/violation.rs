@@ -1,9 +1,9 @@
-//! What the isolation checker says.
+//! Reports of the isolation checker.
 
 use crate::{WORD_SHIFT, Word};
 use std::fmt;
 
-/// Who accesses memory.
+/// A party that accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observer {
     /// A transaction, on the hart where it is active.
@@ -13,9 +13,10 @@ pub enum Observer {
     },
     /// A hart outside any transaction.
     Hart(usize),
-    /// A hart's page walker. It sees what the hart's active transaction wrote; `active` is its id, 0 for none. What it marks in
-    /// the transaction's write set ([`Engine::active_wrote`](crate::Engine::active_wrote)) is a write of the transaction, and is
-    /// reported as such.
+    /// A hart's page walker. It sees the writes of the hart's active transaction; `active` is that transaction's id, 0
+    /// for none. A mark that it sets in the transaction's write set
+    /// ([`Engine::active_wrote`](crate::Engine::active_wrote)) counts as a write of the transaction and is reported as
+    /// such.
     Walker {
         hart: usize,
         active: u64,
@@ -24,7 +25,7 @@ pub enum Observer {
 }
 
 impl Observer {
-    /// The transaction whose uncommitted words it may see; 0 for none.
+    /// The transaction whose uncommitted words the observer may see; 0 for none.
     pub(super) fn transaction_id(self) -> u64 {
         match self {
             Observer::Transaction { id, .. } => id,
@@ -49,9 +50,9 @@ impl fmt::Display for Observer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writer {
     pub id: u64,
-    /// Where it wrote last; 0 when it was before the checker was there.
+    /// The program counter of its last write; 0 if that was before the checker existed.
     pub pc: u64,
-    /// Accesses of the whole machine since it first wrote the word.
+    /// Accesses of the whole machine since the transaction first wrote the word.
     pub age_accesses: u64,
 }
 
@@ -65,50 +66,50 @@ fn address(word: &Word) -> u64 {
     word << WORD_SHIFT
 }
 
-/// Where a run was not what transactions promise. Values are those of whole words.
+/// A broken promise of transactions. Values are those of whole words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// Somebody read what a transaction had not committed.
+    /// An observer read an uncommitted word of a transaction.
     #[error(
         "{observer} read {seen:#x} at address {:#x} (pc {pc:#x}), where {committed:#x} is committed: {writer}, and has not \
          committed",
         address(word)
     )]
     Uncommitted { observer: Observer, pc: u64, word: Word, seen: u64, committed: u64, writer: Writer },
-    /// Somebody wrote over what a transaction had not committed.
+    /// An observer overwrote an uncommitted word of a transaction.
     #[error(
         "{observer} wrote {new:#x} at address {:#x} (pc {pc:#x}), where {committed:#x} is committed: {writer}, and has not \
          committed",
         address(word)
     )]
     Overwritten { observer: Observer, pc: u64, word: Word, new: u64, committed: u64, writer: Writer },
-    /// A transaction found another value than it had left or had seen before.
+    /// A transaction found a value that differs from the one that it had left or seen before.
     #[error(
         "{observer} found {seen:#x} at address {:#x} (pc {pc:#x}), where it had {expected:#x} before (pc {known_pc:#x})",
         address(word)
     )]
     Changed { observer: Observer, pc: u64, word: Word, seen: u64, expected: u64, known_pc: u64 },
-    /// A commit fits no serial order.
+    /// A commit does not fit the serial order.
     #[error(
         "the commit of transaction {id} does not fit the serial order: at address {:#x} it read {seen:#x} (pc {pc:#x}), but \
          {committed:#x} is committed",
         address(word)
     )]
     Order { id: u64, pc: u64, word: Word, seen: u64, committed: u64 },
-    /// A commit left something else in memory than the transaction wrote.
+    /// After a commit, memory does not hold the value that the transaction wrote.
     #[error(
         "the commit of transaction {id} left {found:#x} at address {:#x}, where it wrote {written:#x} last (pc {pc:#x})",
         address(word)
     )]
     Lost { id: u64, pc: u64, word: Word, written: u64, found: u64 },
-    /// A rollback did not undo a write.
+    /// A rollback did not restore a written word.
     #[error(
         "the rollback of transaction {id} left {found:#x} at address {:#x}, where {committed:#x} is committed (written at pc \
          {pc:#x})",
         address(word)
     )]
     NotRestored { id: u64, pc: u64, word: Word, found: u64, committed: u64 },
-    /// A rollback changed what its transaction had not written.
+    /// A rollback changed a word that its transaction had not written.
     #[error(
         "the rollback of transaction {id} put {found:#x} at address {:#x}, which it had not written and which held {expected:#x}",
         address(word)

@@ -1,10 +1,11 @@
-//! Polka (Scherer and Scott, "Advanced Contention Management for Dynamic Software Transactional Memory", PODC 2005): karma, the
-//! number of words that a transaction opened in all its attempts, is its worth. A poorer requester waits as many rounds as
-//! it is poorer by, each about twice as long as the one before, and then wins all the same.
+//! Polka (Scherer and Scott, "Advanced Contention Management for Dynamic Software Transactional Memory", PODC 2005). A
+//! transaction's worth is its karma, the number of words that it opened in all its attempts. A requester with less
+//! karma than the holder waits one round for each word of the difference, each round about twice as long as the one
+//! before, and then wins.
 //!
-//! Departures: at most [`ROUNDS_MAX`] rounds, since sets of a kernel's transactions differ by hundreds of words, and the paper's
-//! objects were few; and from a number of restarts on the older one wins, since two transactions that are longer than all
-//! rounds together would end each other for ever.
+//! Departures from the paper: at most [`ROUNDS_MAX`] rounds, since the sets of a kernel's transactions differ by
+//! hundreds of words, and the paper's objects were few; and from a number of restarts on the older transaction wins,
+//! since two transactions that are longer than all rounds together would end each other for ever.
 
 use super::timestamp::Timestamp;
 use super::{Contender, ContentionManager, Decision, Rule, is_starving};

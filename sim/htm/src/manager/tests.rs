@@ -49,7 +49,7 @@ fn a_poorer_requester_of_polka_waits_longer_and_longer_and_then_wins() {
 }
 
 #[test]
-fn polka_goes_by_age_when_somebody_starves() {
+fn polka_goes_by_age_when_a_transaction_starves() {
     let older = Contender { begin_cycle: 99, ..CONTENDER };
     let rich = Contender { id: 2, karma_words: 1000, restarts: 8, ..CONTENDER };
     assert_eq!(decide(Manager::Polka, older, rich), Decision::RequesterWins(Rule::Age));
@@ -75,7 +75,7 @@ fn back_off_doubles_to_the_limit_and_further_where_the_requester_wins() {
 
 #[test]
 fn managers_without_waiting_agree_from_both_sides() {
-    // Whoever asks, the same one of two must win, or two transactions could end each other for ever.
+    // Whichever of two transactions is the requester, the same one must win, or they could end each other for ever.
     let mut state = 1u64;
     let mut draw = |bound: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -100,7 +100,7 @@ fn managers_without_waiting_agree_from_both_sides() {
     }
 }
 
-/// The manager of `docs/how-to/contention-manager.md`: a file's contents and a line of the registry are all that it takes.
+/// The manager of `docs/how-to/contention-manager.md`. Its file's contents and a line of the registry suffice.
 mod toy {
     use super::super::{Contender, ContentionManager, Decision, Rule};
     use crate::policy::Policy;

@@ -15,8 +15,8 @@ impl Memory for Words {
     fn store(&mut self, _: Word, _: u64) {}
 }
 
-/// Slot 0 is suspended in hart 0's context 5, slot 1 active on hart 1, slot 2 parked in context 6. All read words 0 and 8; slot
-/// n wrote word 1 + n.
+/// Slot 0 is suspended in hart 0's context 5, slot 1 is active on hart 1, and slot 2 is parked in context 6. All have
+/// read words 0 and 8; slot n has written word 1 + n.
 fn engine() -> Engine<()> {
     let mut engine = Engine::new(2, Policy::default(), 1);
     for (hart, context, write) in [(0, 6, 3), (0, 5, 1), (1, 0, 2)] {
@@ -44,28 +44,28 @@ fn live(engine: &mut Engine<()>, slot: Slot) -> &mut Transaction<()> {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_states_are_refused() {
     let restored = |engine: &mut Engine<()>| engine.restore(2, |word| word < 64).map_err(|error| error.0);
     assert_eq!(restored(&mut engine()), Ok(()));
     type Damage = fn(&mut Engine<()>);
     let cases: [(&str, Damage); 27] = [
-        ("there are as many harts as the board has", |engine| engine.harts.push(engine.harts[0].clone())),
-        ("there are as many harts as the board has", |engine| engine.counters.clear()),
+        ("the number of harts differs from the board's", |engine| engine.harts.push(engine.harts[0].clone())),
+        ("the number of harts differs from the board's", |engine| engine.counters.clear()),
         ("the generator of random numbers is at its fixed point", |engine| engine.random = 0),
-        ("as many transactions are live as there are", |engine| engine.live = 2),
-        ("there were more transactions than can be", |engine| engine.next_id = u64::MAX),
+        ("the count of live transactions is wrong", |engine| engine.live = 2),
+        ("the next id is too large", |engine| engine.next_id = u64::MAX),
         ("a counter is higher than a run can count", |engine| {
             *engine.counters[1].restarts.of_mut(Cause::Depth) = u64::MAX
         }),
-        ("a hart or a frame has no transaction where it names one", |engine| engine.harts[1].active = Some(3)),
-        ("a transaction is suspended and is not", |engine| live(engine, 0).suspended = false),
-        ("a transaction is suspended and is not", |engine| live(engine, 1).suspended = true),
-        ("a transaction is in two places", |engine| engine.parked.get_mut(&6).unwrap()[0].transaction = Some(0)),
+        ("a hart or a frame names a transaction that does not exist", |engine| engine.harts[1].active = Some(3)),
+        ("a transaction's suspension mark is wrong", |engine| live(engine, 0).suspended = false),
+        ("a transaction's suspension mark is wrong", |engine| live(engine, 1).suspended = true),
+        ("a transaction has two owners", |engine| engine.parked.get_mut(&6).unwrap()[0].transaction = Some(0)),
         ("an active transaction is on another hart", |engine| live(engine, 1).hart = 0),
         ("an active transaction is doomed", |engine| {
             live(engine, 1).doom = Some(Restart { status: 1, backoff_cycles: 0, defeat: None });
         }),
-        ("an active transaction could not be suspended", |engine| {
+        ("an active transaction has no room to be suspended", |engine| {
             engine.harts[1].frames = vec![Frame { transaction: None, privileged: false }; FRAMES_MAX];
         }),
         ("a context is current on two harts", |engine| engine.harts[1].context = 5),
@@ -76,8 +76,8 @@ fn what_cannot_be_is_refused() {
         ("a context has too many frames", |engine| {
             engine.harts[0].own_frames = vec![Frame { transaction: None, privileged: false }; FRAMES_MAX + 1];
         }),
-        ("a transaction is nobody's", |engine| engine.parked.clear()),
-        ("a transaction is on no hart", |engine| live(engine, 0).hart = 2),
+        ("a transaction has no owner", |engine| engine.parked.clear()),
+        ("a transaction names a hart that does not exist", |engine| live(engine, 0).hart = 2),
         ("a transaction has an impossible depth", |engine| live(engine, 0).depth = 0),
         ("a transaction has an impossible id", |engine| live(engine, 0).id = engine.next_id),
         ("a doomed transaction has sets", |engine| {
@@ -86,8 +86,8 @@ fn what_cannot_be_is_refused() {
         ("a word of a write set does not exist", |engine| live(engine, 0).undo[0].word = 1 << 61),
         ("a word of a read set does not exist", |engine| live(engine, 0).reads[0].word = 64),
         ("a word is in a write set twice", |engine| live(engine, 0).undo[0].word = 2),
-        ("a word is in a read set and another's write set", |engine| live(engine, 0).reads[0].word = 2),
-        ("a transaction's size is not that of its sets", |engine| live(engine, 0).size_words = 2),
+        ("a word is in a read set and in another's write set", |engine| live(engine, 0).reads[0].word = 2),
+        ("a transaction's size differs from its sets'", |engine| live(engine, 0).size_words = 2),
     ];
     for (what, damage) in cases {
         let mut engine = engine();
@@ -97,11 +97,11 @@ fn what_cannot_be_is_refused() {
     for lines in [vec![0], vec![0, 0], vec![0, 1, 1], vec![0, 2]] {
         let mut engine = engine();
         live(&mut engine, 0).lines = lines;
-        assert_eq!(restored(&mut engine), Err("a transaction's lines are not those of its words"));
+        assert_eq!(restored(&mut engine), Err("a transaction's lines differ from its words'"));
     }
     for overflowed in [vec![2], vec![1, 1]] {
         let mut engine = engine();
         live(&mut engine, 0).overflowed = overflowed;
-        assert_eq!(restored(&mut engine), Err("a line overflowed that is in no set, or twice"));
+        assert_eq!(restored(&mut engine), Err("an overflowed line is in no set, or is listed twice"));
     }
 }

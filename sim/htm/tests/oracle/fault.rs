@@ -1,23 +1,24 @@
-//! Faults that are planted from outside, so that nothing of them is in the engine: in what it is asked, and in what its undo
-//! log gets to do.
+//! Faults that are planted outside the engine, so that it has no code for them: in the requests that it gets, and in
+//! the memory that its undo log writes.
 
 use super::program::WORDS;
 use concord_htm::{Memory, Word};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A word is missing from the undo log: rollbacks do not put it back.
+    /// A word is missing from the undo log: rollbacks do not restore it.
     MissingUndo,
-    /// A set forgets a line that leaves the first-level cache: while its transaction lives, no conflict is found there.
+    /// A set loses a line that leaves the first-level cache: until its transaction ends, accesses find no conflict
+    /// there.
     ForgottenOnEviction,
-    /// No conflict is looked for when an AMO is about to be made.
+    /// An AMO executes without a check for conflicts.
     UncheckedSwap,
 }
 
-/// The word that [`Fault::MissingUndo`] does not put back.
+/// The word that [`Fault::MissingUndo`] does not restore.
 const MISSING: Word = WORDS / 2;
 
-/// Memory, as the undo log sees it.
+/// Memory, as the undo log accesses it.
 pub struct Undoing<'a> {
     words: &'a mut [u64],
     fault: Option<Fault>,

@@ -1,4 +1,5 @@
-//! Harts that execute random programs on an engine, the way the machine does: ask, roll back who lost, access, add.
+//! Harts that execute random programs on an engine as the machine does: ask, roll the losers back, access, join the
+//! sets.
 
 mod access;
 
@@ -15,30 +16,30 @@ use concord_htm::{Begun, Ended, Engine, Loss, Popped};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Operations that no run of these programs comes near, unless it never ends.
+/// A bound on the operations of a run. Runs of these programs stay far below it unless they never end.
 const OPERATIONS_MAX: u64 = 50_000;
-/// One in so many operations is preceded by a context switch.
+/// One operation in this many follows a context switch.
 const SWITCH_PERIOD: u16 = 32;
 
-/// What to do besides running the program.
+/// Options of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     pub checks: bool,
     pub fault: Option<Fault>,
-    /// After this many operations the engine goes through a file.
+    /// After this many operations the engine is written to bytes and read back.
     pub cut: Option<u64>,
 }
 
-/// What was wrong.
+/// The reason why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The checker stopped the run.
     Violation(Violation),
-    /// The serial oracle gets something else.
+    /// The serial oracle gets a different result.
     Serial(String),
-    /// It does not end.
+    /// The run does not end.
     Stuck,
-    /// The lower priority won.
+    /// The party with the lower priority won.
     Inversion(Box<Conflict>),
 }
 
@@ -48,18 +49,18 @@ impl From<Violation> for Failure {
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub events: Vec<Vec<Access>>,
     pub memory: Vec<u64>,
     pub operations: u64,
-    /// The engine at the end, as a file.
+    /// The serialized engine at the end.
     pub engine: Vec<u8>,
     pub seen: Seen,
 }
 
-/// What happened how often, to know that the tests test something.
+/// Counts of events, which show that the tests exercise the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     pub committed: u64,
@@ -89,7 +90,7 @@ impl Seen {
     }
 }
 
-/// What a restart puts back.
+/// The state that a restart restores.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Checkpoint {
     pc: usize,
@@ -99,18 +100,18 @@ struct Checkpoint {
 struct Thread {
     operations: Vec<Operation>,
     priority: u64,
-    /// The id of its context.
+    /// The id of the thread's context.
     context: u64,
     pc: usize,
     register: u64,
-    /// Of each trap whose handler runs: whether it suspended a transaction.
+    /// For each trap whose handler runs: whether the trap suspended a transaction.
     traps: Vec<bool>,
-    /// The same of the context switch that it waits through.
+    /// The same for the context switch that the thread waits through.
     was_active: bool,
-    /// Operations that happen once and happened.
+    /// Operations that happen only once and have happened.
     fired: BTreeSet<usize>,
     last_hart: Option<usize>,
-    /// Its operation ended in a restart.
+    /// The operation ended in a restart.
     restarted: bool,
 }
 
@@ -120,12 +121,12 @@ struct Hart {
     ready_cycle: u64,
 }
 
-/// What becomes of an operation.
+/// The continuation after an operation.
 #[derive(PartialEq, Eq)]
 enum Flow {
-    /// The next one follows, unless it ended in a restart.
+    /// The next operation follows, unless this one ended in a restart.
     Next,
-    /// It is tried again, or has said where to go on.
+    /// The thread tries the operation again, or the operation has set the next one.
     Stay,
 }
 
@@ -141,20 +142,20 @@ pub struct World<'a> {
     now: u64,
     operations: u64,
     random: u64,
-    /// What live transactions did.
+    /// The accesses of live transactions.
     open: BTreeMap<u64, Vec<Access>>,
     priorities: BTreeMap<u64, u64>,
     events: Vec<Vec<Access>>,
-    /// Lines that sets forgot, with that fault planted, and whose.
+    /// Lines that sets have lost under the planted fault, with their transactions.
     forgotten: BTreeMap<u64, u64>,
     losses: Vec<Loss>,
     seen: Seen,
 }
 
-/// Runs a program to its end, and holds it to the serial oracle.
+/// Runs a program to its end and compares it with the serial oracle.
 ///
 /// # Errors
-/// [`Failure`] says what was wrong.
+/// [`Failure`] gives the reason.
 pub fn run(program: &Program, policy: Policy, options: Options) -> Result<Outcome, Failure> {
     let mut world = World::new(program, policy, options);
     while world.step()? {}
@@ -221,7 +222,7 @@ impl<'a> World<'a> {
         (self.random >> 24) as u16
     }
 
-    /// One operation of one hart; false when all threads are done.
+    /// Executes one operation of one hart; returns false when all threads have ended.
     fn step(&mut self) -> Result<bool, Failure> {
         self.schedule_idle_harts()?;
         let busy = |hart: &usize| self.harts[*hart].thread.is_some();
@@ -241,7 +242,7 @@ impl<'a> World<'a> {
         }
         let hart = ready[choice as usize / 64 % ready.len()];
         if choice.is_multiple_of(SWITCH_PERIOD) && !self.waiting.is_empty() {
-            // Also a hart that backs off is interrupted.
+            // An interrupt also hits a hart that backs off.
             let hart = choice as usize / 64 % self.harts.len();
             self.switch_out(hart)?;
         } else {
@@ -252,7 +253,7 @@ impl<'a> World<'a> {
         Ok(true)
     }
 
-    /// The engine goes through a file, and a checker begins that was not there.
+    /// Writes the engine to bytes and reads it back, and begins with a new checker.
     fn cut(&mut self) {
         let bytes = postcard::to_stdvec(&self.engine).expect("an engine can be written");
         self.engine = postcard::from_bytes(&bytes).expect("what was written can be read");
@@ -307,7 +308,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Takes a trap; its loss, if the mode has one, is nobody's restart yet.
+    /// Takes a trap. If the mode makes its transaction lose, the thread does not restart yet.
     fn trap(&mut self, hart: usize) -> Result<(), Failure> {
         let memory = &mut Undoing::new(&mut self.memory, self.options.fault);
         let (_, loss) = self.engine.trap(hart, self.now, memory);
@@ -336,7 +337,7 @@ impl<'a> World<'a> {
         thread.restarted = true;
     }
 
-    /// What the losers did did not happen.
+    /// Removes the accesses of the losers from the record.
     fn settle(&mut self) -> Result<(), Failure> {
         for loss in std::mem::take(&mut self.losses) {
             self.open.remove(&loss.id);
@@ -351,7 +352,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Under os_prio the lower priority wins against nobody but one that is suspended in its own context.
+    /// Under os_prio the lower priority wins only against a transaction suspended in its own context.
     fn check_priorities(&mut self) -> Result<(), Failure> {
         for conflict in self.engine.take_conflicts() {
             self.seen.stack += u64::from(conflict.key.rule == Rule::Stack);

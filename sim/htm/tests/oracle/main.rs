@@ -1,6 +1,6 @@
-//! The engine against a serial oracle: random programs of several harts under every manager, granularity and mode. What
-//! committed, in the order in which it did, gives the same values when it is done one by one; every run ends; and the isolation
-//! checker agrees. Planted faults are caught by both.
+//! The engine against a serial oracle: random programs of several harts under every manager, granularity and mode. The
+//! committed transactions give the same values when they execute one by one in the order of their commits; every run
+//! ends; and the isolation checker agrees. Both catch planted faults.
 //!
 //! `CONCORD_ORACLE_CASES` sets the number of programs under each policy.
 
@@ -26,7 +26,7 @@ fn cases() -> u32 {
     }
 }
 
-/// Every granularity and mode; conflicts are sooner settled than by default, since the programs are short.
+/// Every granularity and mode. Conflicts are settled sooner than by default, since the programs are short.
 fn policies(manager: Manager) -> [Policy; 4] {
     let policy = |(granularity, mode)| Policy {
         manager,
@@ -45,16 +45,17 @@ fn policies(manager: Manager) -> [Policy; 4] {
     .map(policy)
 }
 
-/// The same programs every time for the same number of them.
+/// A runner that draws the same programs every time for the same number of them.
 fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 500, ..Config::default() };
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
 }
 
-/// Interleavings under which a program is tried, once one has failed: a smaller program seldom fails under the same.
+/// The number of interleavings under which a smaller program is tried after a failure, since it seldom fails under the
+/// same one.
 const INTERLEAVINGS: u64 = 128;
 
-/// A program that fails under some interleaving, and how.
+/// A program that fails under some interleaving, and its failure.
 fn fails(
     mut program: Program,
     policy: Policy,
@@ -71,7 +72,7 @@ fn fails(
     None
 }
 
-/// Runs random programs. Of those that fail it gives one from which nothing can be left out, and how that fails.
+/// Runs random programs. Returns a failing one that is minimal under removal, with its failure.
 fn run_random_programs(
     cases: u32,
     policy: Policy,
@@ -91,7 +92,7 @@ fn run_random_programs(
         Err(TestError::Fail(_, program)) => fails(program, policy, options, 1).expect("runs are deterministic"),
         Err(error) => panic!("{policy:?}: {error}"),
     };
-    // What shrinks the values does not take actions out of others.
+    // proptest shrinks values, but does not replace an action by those inside it.
     let fails_too = |program| fails(program, policy, options, INTERLEAVINGS);
     while let Some(smaller) = smallest.0.smaller().into_iter().find_map(fails_too) {
         smallest = smaller;
@@ -99,7 +100,7 @@ fn run_random_programs(
     Err(smallest)
 }
 
-/// Holds every granularity and mode of a manager to the oracle.
+/// Compares every granularity and mode of a manager with the oracle.
 fn hold_to_the_oracle(manager: Manager) -> Seen {
     let (mut operations, mut seen) = (0, Seen::default());
     for policy in policies(manager) {
@@ -114,7 +115,7 @@ fn hold_to_the_oracle(manager: Manager) -> Seen {
         }
     }
     println!("{}: {} operations, {seen:?}", manager.name(), operations);
-    // Otherwise the programs test less than they are meant to.
+    // Without these events the programs test less than intended.
     let Seen { committed, nested, suspended, doomed, stack, overflowed, migrated, restarts, .. } = seen;
     let [_, conflict, nontransactional, explicit, _, capacity, interrupt, _] = restarts;
     let counts = [committed, nested, suspended, doomed, stack, overflowed, migrated];
@@ -149,10 +150,10 @@ fn requester_wins_is_serial_and_ends() {
     hold_to_the_oracle(Manager::RequesterWins);
 }
 
-/// An engine that went through a file makes the same decisions and draws the same random numbers; a checker that begins there has
-/// nothing to object to.
+/// An engine that was written and read back makes the same decisions and draws the same random numbers, and a checker
+/// that begins there reports no violation.
 #[test]
-fn a_run_that_is_cut_goes_on_the_same() {
+fn a_run_that_is_cut_continues_the_same() {
     for policy in Manager::ALL.into_iter().flat_map(policies) {
         let result = runner(cases() / 4).run(&(program(), any::<u64>()), |(program, cut)| {
             let options = Options { checks: true, ..Options::default() };

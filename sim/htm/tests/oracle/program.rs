@@ -1,14 +1,15 @@
-//! Random programs: what threads do, as a tree that shrinks well, and as the list of operations that a hart executes.
+//! Random programs: the actions of threads as a tree that shrinks well, and as the list of operations that a hart
+//! executes.
 
 use concord_htm::Word;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Words of memory: two and a half lines, so that threads meet in words and in lines.
+/// Words of memory: two and a half lines, so that threads conflict in words and in lines.
 pub const WORDS: Word = 20;
 const LINES: u64 = WORDS.div_ceil(8);
 
-/// What a thread does.
+/// An action of a thread.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Mixes one or two adjoining words into the register.
@@ -23,15 +24,16 @@ pub enum Action {
     Test { word: Word, hits: bool },
     /// xbegin, the actions, xend.
     Section(Vec<Action>),
-    /// xpush, the actions, xpop; once, since a transaction that conflicts with what it pushed would do so for ever.
+    /// xpush, the actions, xpop. It happens once, since a transaction that conflicts with the one it suspended would do
+    /// so for ever.
     Pushed(Vec<Action>),
-    /// A trap, the actions of its handler, and the return; once, however often a restart comes by.
+    /// A trap, the actions of its handler, and the return. It happens once, however many restarts execute it again.
     Trap(Vec<Action>),
-    /// xrestart at the first time.
+    /// xrestart, at its first execution only.
     Restart { code: u8 },
-    /// A line leaves the first-level cache of the thread's hart; once.
+    /// A line leaves the first-level cache of the thread's hart, once.
     Evict { line: u64 },
-    /// A device accesses a word; once.
+    /// A device accesses a word, once.
     Device { word: Word, is_write: bool },
     /// The hart's page walker reads a word, and marks it as it does page-table entries.
     Walk { word: Word, marks: bool },
@@ -46,14 +48,14 @@ pub struct Thread {
 #[derive(Clone, Debug)]
 pub struct Program {
     pub harts: usize,
-    /// More or fewer than there are harts.
+    /// There may be more or fewer threads than harts.
     pub threads: Vec<Thread>,
-    /// Which hart goes on and what interrupts it: first these, then random numbers from the seed.
+    /// Choices of the next hart and of interruptions: first these, then random numbers from the seed.
     pub choices: Vec<u16>,
     pub seed: u64,
 }
 
-/// What a hart executes in one step.
+/// An operation that a hart executes in one step.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
     Load {
@@ -80,7 +82,7 @@ pub enum Operation {
     },
     Begin,
     End,
-    /// Goes on at `end` when it has happened already; so does a trap.
+    /// Continues at `end` if it has happened already; so does a trap.
     Push {
         end: usize,
     },
@@ -113,11 +115,11 @@ impl Thread {
     }
 }
 
-/// Makes an action of those inside it.
+/// Makes an action of the actions inside it.
 type Outer = fn(Vec<Action>) -> Action;
 
 impl Action {
-    /// The actions inside, and what makes such an action of others.
+    /// The actions inside this one, and the function that makes such an action of others.
     fn inner(&self) -> Option<(&[Action], Outer)> {
         match self {
             Action::Section(inner) => Some((inner, Action::Section)),
@@ -129,7 +131,7 @@ impl Action {
 }
 
 impl Program {
-    /// Actions, those inside others included.
+    /// The number of actions, including those inside others.
     pub fn size(&self) -> usize {
         fn count(actions: &[Action]) -> usize {
             actions.iter().map(|action| 1 + action.inner().map_or(0, |(inner, _)| count(inner))).sum()

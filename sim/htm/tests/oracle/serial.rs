@@ -1,4 +1,4 @@
-//! The serial oracle: what happened, in the order in which it became visible, done again one by one.
+//! The serial oracle repeats the events one by one, in the order in which they became visible.
 
 use super::program::WORDS;
 use concord_htm::Word;
@@ -21,10 +21,10 @@ pub fn initial_memory() -> Vec<u64> {
     (0..WORDS.next_multiple_of(8)).map(|word| 0x1111 * (word + 1)).collect()
 }
 
-/// Does the events (a committed transaction, or an access outside any) one after the other.
+/// Repeats the events (a committed transaction, or an access outside any) one after the other.
 ///
 /// # Errors
-/// What was read or is left differs.
+/// A value that was read, or the memory that was left, differs.
 pub fn replay(events: &[Vec<Access>], left: &[u64]) -> Result<(), String> {
     let mut memory = initial_memory();
     for (number, event) in events.iter().enumerate() {

@@ -14,12 +14,12 @@ impl Memory for Words {
     }
 }
 
-/// What is asked before an access to one word.
+/// The request before an access to one word.
 pub fn request(party: Party, word: Word, write: bool, now: u64) -> Request {
     Request { party, line: word / 8, words: 1 << (word % 8), write, pc: 0x100 + word, now }
 }
 
-/// Makes an access: asks, and goes ahead when it is granted.
+/// Makes an access: asks, and proceeds if the access is granted.
 pub fn access<C>(
     engine: &mut Engine<C>,
     memory: &mut Words,

@@ -1,4 +1,4 @@
-//! Accesses to memory: ask, roll back who lost, join the sets, access.
+//! Accesses to memory: ask, roll the losers back, join the sets, access.
 
 use super::{Failure, Flow, World};
 use crate::fault::{Fault, Undoing};
@@ -8,7 +8,7 @@ use concord_htm::check::Observer;
 use concord_htm::{Evicted, Party, Request, Verdict, Word};
 use std::collections::BTreeMap;
 
-/// What a walker sets in a word.
+/// The bit that a walker sets in a word.
 const MARK: u64 = 1 << 63;
 
 impl World<'_> {
@@ -88,7 +88,7 @@ impl World<'_> {
             if let Some(checker) = &mut self.checker {
                 checker.test(observer, word, value, self.now)?;
             }
-            // What it saw was committed then, whatever becomes of its transaction.
+            // The observed value was committed at that time, whatever happens to its transaction.
             if !self.wrote(hart, word) {
                 self.events.push(vec![Access::Read { word, value }]);
             }
@@ -117,7 +117,7 @@ impl World<'_> {
         Ok(Flow::Next)
     }
 
-    /// A device looks at committed memory, and what it writes wins.
+    /// A device reads committed memory, and wins when it writes.
     pub(super) fn device(&mut self, word: Word, is_write: bool) -> Result<Flow, Failure> {
         self.engine.take_out(&mut Undoing::new(&mut self.memory, None));
         let value = self.memory[word as usize];
@@ -161,14 +161,14 @@ impl World<'_> {
             }
             self.memory[word as usize] = new;
             self.events.push(vec![Access::Write { word, value: new }]);
-            // It does not meet its own transaction, which is as if that had seen the mark.
+            // The walker does not conflict with its own transaction, which then behaves as if it had read the mark.
             let own = self.open.get_mut(&id).into_iter().flatten().filter(|access| access.word() == word);
             own.for_each(|access| *access = Access::Read { word, value: new });
         }
         Ok(Flow::Next)
     }
 
-    /// What to expect of a word so that it is equal, or is not.
+    /// An expected value that equals the word or differs from it, as `hits` demands.
     fn expected(&self, word: Word, hits: bool) -> u64 {
         let value = self.memory[word as usize];
         if hits { value } else { !value }
@@ -190,8 +190,8 @@ impl World<'_> {
         accesses.into_iter().any(|access| matches!(access, Access::Write { word: written, .. } if *written == word))
     }
 
-    /// Resolves the conflicts of an access and puts it into the sets; false when it is not to be made now. Half of the time it
-    /// takes the short way, where there is one.
+    /// Resolves the conflicts of an access and adds it to the sets; returns false if the access must not happen now.
+    /// Half of the time it takes the short way through the sets, if that is possible.
     fn enter(&mut self, hart: usize, words: &[Word], write: bool, is_swap: bool) -> Result<bool, Failure> {
         let lines = lines(words);
         if let (Some((line, mask)), 1) = (lines.first_key_value(), lines.len())
@@ -213,7 +213,7 @@ impl World<'_> {
         Ok(is_granted)
     }
 
-    /// Resolves the conflicts of an access, line by line; it has no effect yet.
+    /// Resolves the conflicts of an access, line by line. The access itself has not happened yet.
     fn ask(&mut self, party: Party, words: &[Word], write: bool, is_swap: bool) -> Result<Verdict, Failure> {
         if is_swap && self.options.fault == Some(Fault::UncheckedSwap) {
             return Ok(Verdict::Granted);
@@ -221,7 +221,7 @@ impl World<'_> {
         let now = self.now;
         let request = |(line, words)| Request { party, line, words, write, pc: now, now };
         let requests: Vec<Request> = lines(words).into_iter().map(request).collect();
-        // An access in two lines that does not win in both makes nobody lose in either.
+        // An access in two lines that does not win in both makes no transaction lose in either.
         if let [first, second] = requests[..]
             && let Some(request) = [first, second].iter().find(|request| !self.engine.wins(request))
         {
@@ -256,7 +256,7 @@ impl World<'_> {
         Ok(verdict)
     }
 
-    /// What the machine does without asking, by the masks.
+    /// Whether the masks let the machine make the access without asking.
     fn is_free(&self, party: Party, line: u64, words: u8, write: bool) -> bool {
         let Some(hart) = party.hart() else { return false };
         let masks = self.engine.masks(hart, line);
@@ -299,7 +299,7 @@ impl World<'_> {
     }
 }
 
-/// One word, or two that adjoin and may be in two lines.
+/// One word, or two adjoining words that may lie in two lines.
 pub(super) fn words(word: Word, is_wide: bool) -> Vec<Word> {
     (word..=word + Word::from(is_wide && word + 1 < WORDS)).collect()
 }
