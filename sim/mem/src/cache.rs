@@ -1,9 +1,9 @@
-//! Tags and states of the caches. Data is never here: it is always in RAM, and these structures decide only what an access
-//! costs and who else must hear of it.
+//! Tags and states of the caches. Data is always in RAM: these structures decide only what an access costs and which
+//! other cores must learn of it.
 //!
-//! Lines are numbered from the beginning of RAM. Replacement in the first-level data cache is CLOCK (second chance) whose
-//! reference bits are the live entries of the line table: a line that the hart uses is one that the line table holds, and a
-//! hit there must not have to touch the cache. The second level is true LRU.
+//! Lines are numbered from the beginning of RAM. Replacement in the first-level data cache is CLOCK (second chance),
+//! and its reference bits are the live entries of the line table: the line table holds the lines that the hart uses,
+//! and a hit there must not touch the cache. The second level is true LRU.
 
 mod check;
 
@@ -19,17 +19,17 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The way after `way`, around the set. (A remainder would cost more than the rest of a miss.)
+    /// The way that follows `way` in the set, cyclically. (A remainder would cost more than the rest of a miss.)
     #[inline]
     fn after(self, way: u8) -> u8 {
         if usize::from(way) + 1 == self.ways { 0 } else { way + 1 }
     }
 }
 
-/// A line number, counted from the beginning of RAM. Below 2^30 (64 GiB).
+/// A line's number, counted from the beginning of RAM. Below 2^30 (64 GiB).
 pub type Line = u32;
 
-/// The physical line number, as the line table keeps it, of a line.
+/// The physical number of a line, as the line table stores it.
 #[inline]
 pub fn physical_line(line: Line) -> u32 {
     line + (RAM_BASE >> LINE_SHIFT) as u32
@@ -44,8 +44,8 @@ pub fn line_of(address: u64) -> Line {
 const NO_LINE: u32 = u32::MAX;
 const NO_SLOT: u16 = u16::MAX;
 
-/// A way of a first-level data cache: the line, whether it may be stored to, and where the line table last held it, in one
-/// word, so that a set is one line of the host's cache.
+/// A way of a first-level data cache: the line, whether it may be stored to, and the slot of the line table that last
+/// held it. All are in one word, so that a set fits into one line of the host's cache.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct DataWay(u64);
@@ -71,7 +71,7 @@ impl DataWay {
         self.0 = self.0 & !WRITABLE | if writable { WRITABLE } else { 0 };
     }
 
-    /// The slot of the line table that held the line last, or a number that is no slot.
+    /// The slot of the line table that last held the line, or a number that is no slot.
     fn slot(self) -> usize {
         (self.0 >> SLOT_SHIFT) as usize
     }
@@ -94,7 +94,7 @@ pub struct DataCache {
     ways: Vec<DataWay>,
     /// The CLOCK hand of each set.
     hands: Vec<u8>,
-    /// What the last fill replaced; no line where the way was empty.
+    /// The line that the last fill replaced; none if the way was empty.
     #[serde(skip)]
     victim: Line,
 }
@@ -126,7 +126,8 @@ impl DataCache {
         self.ways[way].set_writable(writable);
     }
 
-    /// Notes that the line table is about to hold the line of `way` in `slot`; an entry for it elsewhere goes.
+    /// Records that the line table is about to hold the line of `way` in `slot`, and removes its entry in any other
+    /// slot.
     #[inline]
     pub fn set_slot(&mut self, way: usize, slot: usize, table: &mut LineTable) {
         if let Some(old) = self.ways[way].live_slot(table).filter(|old| *old != slot) {
@@ -135,7 +136,7 @@ impl DataCache {
         self.ways[way].set_slot(slot);
     }
 
-    /// Puts `line` in the place of a victim that the line table does not hold. Returns the way.
+    /// Replaces a line that the line table does not hold by `line`. Returns the way.
     #[inline]
     pub fn fill(&mut self, line: Line, writable: bool, table: &mut LineTable) -> usize {
         let set = self.set_of(line);
@@ -146,7 +147,7 @@ impl DataCache {
             let index = usize::from(hand);
             hand = self.geometry.after(hand);
             let way = &mut ways[index];
-            // The line table's entry is the way's reference bit: it is taken away, and the way gets its second chance.
+            // The line table's entry is the way's reference bit. Removing the entry gives the way its second chance.
             match way.live_slot(table) {
                 Some(slot) => {
                     table.drop_slot(slot);
@@ -161,12 +162,12 @@ impl DataCache {
         }
     }
 
-    /// The line that the last fill replaced, if it did.
+    /// The line that the last fill replaced, if any.
     pub fn victim(&self) -> Option<Line> {
         (self.victim != NO_LINE).then_some(self.victim)
     }
 
-    /// Forgets `line`, in the line table too.
+    /// Removes `line`, also from the line table.
     pub fn drop_line(&mut self, line: Line, table: &mut LineTable) {
         if let Some(way) = self.find(line) {
             if let Some(slot) = self.ways[way].live_slot(table) {
@@ -176,7 +177,7 @@ impl DataCache {
         }
     }
 
-    /// Takes the right to store to `line` away.
+    /// Revokes the right to store to `line`.
     pub fn revoke_write(&mut self, line: Line, table: &mut LineTable) {
         if let Some(way) = self.find(line) {
             self.set_writable(way, false);
@@ -187,7 +188,7 @@ impl DataCache {
     }
 }
 
-/// A first-level instruction cache. It is not snooped: `fence.i` empties it. Replacement is first in, first out.
+/// A first-level instruction cache. It is not snooped; `fence.i` empties it. Replacement is first in, first out.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct FetchCache {
     geometry: Geometry,
@@ -209,13 +210,13 @@ impl FetchCache {
         }
     }
 
-    /// True when `line` is known at once to be cached.
+    /// True if the accelerator shows that `line` is cached.
     #[inline]
     pub fn hits(&self, line: Line) -> bool {
         self.recent[line as usize & (RECENT - 1)] == line
     }
 
-    /// Looks `line` up and puts it in. True when it was there.
+    /// Looks `line` up and inserts it if it is missing. True if it was cached.
     pub fn access(&mut self, line: Line) -> bool {
         let set = line as usize & (self.geometry.sets - 1);
         let first = set * self.geometry.ways;
@@ -239,7 +240,7 @@ impl FetchCache {
     }
 }
 
-/// The state of a line in a second-level cache; a line that is not there is invalid.
+/// The state of a line in a second-level cache; a line that is not cached is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum State {
@@ -259,7 +260,8 @@ impl State {
     }
 }
 
-/// A private, unified second-level cache. It includes the first-level data cache; its ways are kept most recent first.
+/// A private, unified second-level cache. It includes the first-level data cache. The ways of a set are ordered by use,
+/// the most recent first.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct SecondCache {
     geometry: Geometry,
@@ -277,7 +279,7 @@ impl SecondCache {
         &mut self.tags[first..first + self.geometry.ways]
     }
 
-    /// The lines that are cached.
+    /// The cached lines.
     pub fn lines(&self) -> impl Iterator<Item = Line> + '_ {
         self.tags.iter().filter(|tag| **tag != 0).map(|tag| tag >> 2)
     }
@@ -294,12 +296,12 @@ impl SecondCache {
         State::from_bits(set[0])
     }
 
-    /// Sets the state of the line that was accessed last in its set.
+    /// Sets the state of the line at the front of its set, which was accessed last.
     pub fn set_recent_state(&mut self, line: Line, state: State) {
         self.set(line)[0] = line << 2 | state as u32;
     }
 
-    /// The state of `line`, without using it.
+    /// The state of `line`, without changing the order of use.
     pub fn state(&mut self, line: Line) -> Option<State> {
         self.find(line).and_then(|tag| State::from_bits(*tag))
     }
@@ -316,7 +318,7 @@ impl SecondCache {
         }
     }
 
-    /// Puts `line` in; returns the line that had to go, and whether it was modified.
+    /// Inserts `line`; returns the line that it replaced, and whether that line was modified.
     pub fn fill(&mut self, line: Line, state: State) -> Option<(Line, bool)> {
         let set = self.set(line);
         let way = set.iter().position(|tag| *tag == 0).unwrap_or(set.len() - 1);
@@ -327,7 +329,7 @@ impl SecondCache {
     }
 }
 
-/// Moves the way with this index to the front. Sets are small: a loop beats a call.
+/// Moves the way with this index to the front of its set. Sets are small, so a loop beats a call.
 #[inline]
 fn bring_forward(set: &mut [u32], way: usize) {
     let tag = set[way];

@@ -1,6 +1,6 @@
-//! Why an access cannot be carried out.
+//! The reasons why an access cannot be carried out.
 
-/// What an access is for.
+/// The purpose of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Fetch,
@@ -12,9 +12,9 @@ pub enum Access {
 /// The kind of exception that an access raises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// Nothing at that physical address, or not with that size.
+    /// No memory or device answers at that physical address, or not with that size.
     Access,
-    /// No valid translation, or one without the permission.
+    /// There is no valid translation, or it lacks the permission.
     Page,
 }
 

@@ -1,15 +1,16 @@
-//! Which cores hold a line: what a snoop would find, as one bit a core.
+//! The cores that hold each line: the result of a snoop, as one bit a core.
 
 use crate::cache::Line;
 
-/// The holders of every line of RAM. Only as wide as the number of cores asks for, and only its touched pages take host memory.
+/// The holders of every line of RAM. An entry is as wide as the number of cores requires, and only touched pages take
+/// host memory.
 pub struct Holders {
     bytes: Vec<u8>,
     width_bytes: usize,
 }
 
 impl Holders {
-    /// Nobody holds any of `lines` lines.
+    /// A record of `lines` lines that no core holds.
     pub fn new(lines: usize, cores: usize) -> Holders {
         let width_bytes = cores.div_ceil(8).next_power_of_two();
         Holders { bytes: vec![0; lines * width_bytes], width_bytes }
@@ -23,7 +24,7 @@ impl Holders {
     #[inline]
     pub fn get(&self, line: Line) -> u64 {
         let first = line as usize * self.width_bytes;
-        // Widths are spelled out because a copy of a length known only at run time is a call.
+        // The widths are written out, because a copy whose length is known only at run time is a call.
         match self.bytes[first..first + self.width_bytes] {
             [a] => u64::from(a),
             [a, b] => u64::from(u16::from_le_bytes([a, b])),

@@ -1,27 +1,28 @@
-//! The hot state of a hart: all that is read or written at every instruction, in one piece of memory with a fixed layout.
+//! The hot state of a hart: everything that each instruction reads or writes, in one piece of memory with a fixed
+//! layout.
 //!
-//! The memory system keeps it, because an access of one hart may take entries from any hart's line table. Whoever executes a hart
-//! works on it alone as long as the line table answers: it needs neither the memory system nor the machine for that.
+//! The memory system owns it, because an access of one hart may remove entries from any hart's line table. While the
+//! line table answers, an executor needs only the hot state of its hart, and neither the memory system nor the machine.
 
 use crate::line_table::LineTable;
 use serde::{Deserialize, Serialize};
 
-/// The length of the register arrays: decoded ops name registers below it (`concord_isa::op`).
+/// The length of the register arrays. Decoded ops name registers below it (`concord_isa::op`).
 pub const REGISTERS: usize = 64;
 
 /// One hart's hot state.
 ///
-/// Invariants between two instructions: `x[0]` is zero; `user` is that of the core's translation context.
+/// Invariants between two instructions: `x[0]` is zero; `user` agrees with the core's translation context.
 #[derive(Clone, Serialize, Deserialize)]
 #[repr(C)]
 pub struct HotState {
-    /// Integer registers; index 0 is always zero, and index 32 takes what is written to register 0.
+    /// Integer registers. Index 0 is always zero, and index 32 takes the writes to register 0.
     #[serde(with = "registers")]
     pub x: [u64; REGISTERS],
-    /// Floating-point registers, singles boxed.
+    /// Floating-point registers, with single-precision values NaN-boxed.
     #[serde(with = "registers")]
     pub f: [u64; REGISTERS],
-    /// The address of the next instruction; inside a run of ops, that of the run's first.
+    /// The address of the next instruction; inside a run of ops, the address of the run's first.
     pub pc: u64,
     /// The hart's clock.
     pub cycle: u64,
@@ -29,12 +30,12 @@ pub struct HotState {
     pub limit: u64,
     /// Instructions retired.
     pub instructions: u64,
-    /// Cycles that accesses cost beyond their instructions and that the clock has not been charged yet.
+    /// Cycles that accesses cost in addition to their instructions and that the clock does not contain yet.
     pub stall_cycles: u64,
     pub sstatus: u64,
     /// fflags in bits 0 to 4, frm in bits 5 to 7.
     pub fcsr: u64,
-    /// [`crate::line_table::USER`] while the hart is in user mode, and 0 otherwise. Follows from the core's context.
+    /// [`crate::line_table::USER`] while the hart is in user mode, and 0 otherwise. Derived from the core's context.
     #[serde(skip)]
     pub user: u64,
     pub lines: LineTable,
@@ -59,8 +60,8 @@ impl Default for HotState {
 }
 
 impl HotState {
-    /// Brings the clock and the instruction count up to date where a run of ops is left: `completed` ops of it are done, and
-    /// `free` of them took no cycle. Accesses stall in the timed gear alone.
+    /// Updates the clock and the instruction count when execution leaves a run of ops: `completed` ops of it are done,
+    /// and `free` of them took no cycle. Accesses stall in the timed gear only.
     #[inline(always)]
     pub fn leave_run(&mut self, timed: bool, completed: u64, free: u64) {
         self.instructions += completed;
@@ -70,14 +71,14 @@ impl HotState {
         }
     }
 
-    /// Charges the clock what accesses cost since it was last charged.
+    /// Adds the cost of accesses since the last charge to the clock.
     #[inline(always)]
     pub fn charge_stalls(&mut self) {
         self.cycle += std::mem::take(&mut self.stall_cycles);
     }
 }
 
-/// serde has no arrays beyond 32 elements; only the architecture's registers are written.
+/// Serialization of the architecture's registers. serde itself supports no arrays of more than 32 elements.
 pub mod registers {
     use super::REGISTERS;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

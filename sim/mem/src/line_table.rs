@@ -1,9 +1,10 @@
-//! The line table: what makes most accesses cost one compare.
+//! The line table reduces most accesses to one comparison.
 //!
-//! A small direct-mapped table a hart, keyed by virtual line (virtual page in the functional gear). An entry that matches
-//! answers translation, permission, alignment and first-level cache hit at once. It is kept a subset of the translation
-//! cache and, in the timed gear, of the first-level data cache, so a hit changes nothing else. Its entries are also the
-//! reference bits of the cache's replacement (see `cache.rs`), so they are part of the machine's state and are saved.
+//! It is a small direct-mapped table for each hart, keyed by virtual line (virtual page in the functional gear). A
+//! matching entry answers translation, permission, alignment and first-level cache hit at once. The table is always a
+//! subset of the translation cache and, in the timed gear, of the first-level data cache, so a hit changes no other
+//! state. Its entries are also the reference bits of the cache's replacement (see `cache.rs`), so they are part of the
+//! machine's state and are saved.
 
 mod check;
 
@@ -11,20 +12,20 @@ use crate::ram::{LINE_SHIFT, PAGE_SHIFT};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The number of entries; a power of two and at least the lines of a page.
+/// The number of entries: a power of two, and at least the number of lines in a page.
 pub const ENTRIES: usize = 512;
 /// A tag that matches no access: an access leaves bits 4 and 5 of its tag zero.
 pub const INVALID: u64 = u64::MAX;
-/// No line's number.
+/// A number that no line has.
 pub const NO_LINE: u32 = u32::MAX;
-/// The tag bit of entries for pages that user mode may touch.
+/// The tag bit of entries for pages that user mode may access.
 pub const USER: u64 = 8;
 
-/// The table answers accesses to all lines that it holds.
+/// The table answers accesses to all of its lines.
 pub const BY_LINE: u8 = 0;
-/// The table answers accesses to those words alone that are in the sets of the hart's transaction.
+/// The table answers accesses only to the words that are in the sets of the hart's transaction.
 pub const BY_WORD: u8 = 1;
-/// The table answers nothing, so that every access is seen.
+/// The table answers no access, so that the machine sees every one.
 pub const NOTHING: u8 = 2;
 /// Words are eight bytes long.
 const WORD_SHIFT: u32 = 3;
@@ -33,7 +34,7 @@ const WORD_SHIFT: u32 = 3;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C, align(32))]
 pub struct Entry {
-    /// Virtual line address with [`USER`], or [`INVALID`]: loads may go ahead.
+    /// Virtual line address with [`USER`], or [`INVALID`]. A matching load may proceed.
     pub read_tag: u64,
     /// The same for stores.
     pub write_tag: u64,
@@ -42,11 +43,11 @@ pub struct Entry {
     pub addend: u64,
     /// The physical line number (page number in the functional gear).
     pub line: u32,
-    /// The words of the line that are in a set of the hart's active transaction: its loads of them may go ahead. A snapshot
-    /// does without: whoever knows the sets gives the answer again.
+    /// Words of the line in a set of the hart's active transaction, which its loads may access. A snapshot omits them:
+    /// the owner of the sets restores them.
     #[serde(skip)]
     pub readable_words: u8,
-    /// The words that are in its write set: its stores to them may go ahead.
+    /// Words in the transaction's write set, which its stores may access.
     #[serde(skip)]
     pub writable_words: u8,
 }
@@ -54,7 +55,7 @@ pub struct Entry {
 const EMPTY: Entry =
     Entry { read_tag: INVALID, write_tag: INVALID, addend: 0, line: NO_LINE, readable_words: 0, writable_words: 0 };
 
-/// What the hart that gets an entry may do through it, as far as transactions have a say.
+/// The accesses that transactions allow a hart to make through an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
     /// Loads outside a transaction.
@@ -68,7 +69,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Where no transaction has a word of the line.
+    /// The rights to a line of which no transaction has a word.
     pub const ALL: Rights = Rights { read: true, write: true, readable_words: 0, writable_words: 0 };
 }
 
@@ -78,8 +79,8 @@ pub const fn shift(timed: bool) -> u32 {
     if timed { LINE_SHIFT } else { PAGE_SHIFT }
 }
 
-/// The tag that an access of `size_bytes` must find: line address, user bit, and low bits that match only when the access is
-/// naturally aligned.
+/// The tag that an access of `size_bytes` must match: line address, user bit, and low bits that match only if the
+/// access is naturally aligned.
 #[inline(always)]
 pub fn access_tag(timed: bool, address: u64, size_bytes: u64, user: u64) -> u64 {
     address & (u64::MAX << shift(timed) | (size_bytes - 1)) | user
@@ -117,10 +118,10 @@ impl LineTable {
         (address >> shift(timed)) as usize & (ENTRIES - 1)
     }
 
-    /// The rule of a hit: the host address of an access that may go ahead without anybody else. `answers` is one of [`BY_LINE`],
-    /// [`BY_WORD`] and [`NOTHING`], and `user` is [`USER`] or 0.
+    /// The rule of a hit: the host address of an access that may proceed without the memory system. `answers` is one of
+    /// [`BY_LINE`], [`BY_WORD`] and [`NOTHING`], and `user` is [`USER`] or 0.
     ///
-    /// A hit changes nothing else. What a caller knows at compile time (all but the address) costs nothing.
+    /// A hit changes no state. Arguments that the caller knows at compile time (all but the address) cost nothing.
     #[inline(always)]
     pub fn hit(&self, timed: bool, answers: u8, store: bool, address: u64, size_bytes: u64, user: u64) -> Option<u64> {
         if answers == NOTHING {
@@ -132,7 +133,8 @@ impl LineTable {
         is_member.then(|| address.wrapping_add(entry.addend))
     }
 
-    /// The entry whose tag an access matches: its line or page is there, may be accessed so, and the access is aligned.
+    /// The entry whose tag an access matches: the entry has its line or page and allows this kind of access, and the
+    /// access is aligned.
     #[inline(always)]
     pub fn matching(&self, timed: bool, store: bool, address: u64, size_bytes: u64, user: u64) -> Option<&Entry> {
         let entry = &self.entries[LineTable::slot(timed, address)];
@@ -145,7 +147,7 @@ impl LineTable {
         &mut self.entries[slot]
     }
 
-    /// True when the entry in `slot` stands for this physical line.
+    /// True if the entry in `slot` belongs to this physical line.
     #[inline]
     pub fn holds(&self, slot: usize, line: u32) -> bool {
         self.entries[slot].line == line
@@ -167,14 +169,15 @@ impl LineTable {
         let first = LineTable::slot(timed, page << PAGE_SHIFT);
         let count = 1 << (PAGE_SHIFT - shift(timed));
         for entry in &mut self.entries[first..first + count] {
-            // An invalid tag names the very last page of the address space; dropping an empty entry does no harm.
+            // An invalid tag has the page number of the last page of the address space; dropping an empty entry does no
+            // harm.
             if entry.read_tag >> PAGE_SHIFT == page || entry.write_tag >> PAGE_SHIFT == page {
                 *entry = EMPTY;
             }
         }
     }
 
-    /// Takes the right to store away from every entry of a physical page, and leaves the right to load.
+    /// Revokes the right to store from every entry of a physical page, and leaves the right to load.
     pub fn revoke_writes_to_page(&mut self, timed: bool, physical_page: u32) {
         for entry in &mut self.entries {
             if entry.line != NO_LINE && entry.line >> (PAGE_SHIFT - shift(timed)) == physical_page {

@@ -2,14 +2,14 @@
 
 use vm_memory::{GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
 
-/// Where RAM begins in the physical address space.
+/// The first physical address of RAM.
 pub const RAM_BASE: u64 = 0x8000_0000;
 pub const PAGE_BYTES: u64 = 4096;
 pub const LINE_BYTES: u64 = 64;
 pub const PAGE_SHIFT: u32 = 12;
 pub const LINE_SHIFT: u32 = 6;
 
-/// RAM could not be made.
+/// The host could not provide the guest's RAM.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot map {size_bytes} bytes of guest memory: {reason}")]
 pub struct RamError {
@@ -24,7 +24,7 @@ pub struct Ram {
     size_bytes: u64,
 }
 
-// SAFETY: `host` points into the mapping that `memory` owns, which moves with it and is not tied to a thread.
+// SAFETY: `host` points into the mapping that `memory` owns. The mapping moves with it and is not tied to a thread.
 unsafe impl Send for Ram {}
 
 impl Ram {
@@ -51,7 +51,7 @@ impl Ram {
         (self.size_bytes >> PAGE_SHIFT) as usize
     }
 
-    /// True when `length` bytes from the physical address `address` all lie in RAM.
+    /// True if `length` bytes from the physical address `address` all lie in RAM.
     #[inline]
     pub fn contains(&self, address: u64, length: u64) -> bool {
         let offset = address.wrapping_sub(RAM_BASE);
@@ -71,8 +71,8 @@ impl Ram {
     pub fn read(&self, address: u64, size_bytes: u64) -> u64 {
         assert!(self.contains(address, size_bytes));
         let host = self.host_address(address);
-        // SAFETY: the whole range lies inside the mapping, as just asserted. Sizes are spelled out because a copy of a length
-        // known only at run time is a call.
+        // SAFETY: the whole range lies inside the mapping, as just asserted. The sizes are written out, because a copy
+        // whose length is known only at run time is a call.
         unsafe {
             match size_bytes {
                 1 => u64::from(host.read()),
@@ -104,8 +104,8 @@ impl Ram {
     /// The bytes of the page with this index.
     pub fn page(&self, index: usize) -> &[u8] {
         assert!(index < self.pages());
-        // SAFETY: the page lies inside the mapping, which lives as long as self; harts and devices, the only writers,
-        // run on the caller's thread and not while this borrow is in use.
+        // SAFETY: the page lies inside the mapping, which lives as long as self. Harts and devices are the only
+        // writers; they run on the caller's thread and not while this borrow is in use.
         unsafe { std::slice::from_raw_parts(self.host.add(index << PAGE_SHIFT), PAGE_BYTES as usize) }
     }
 

@@ -1,7 +1,7 @@
 //! The memory system: every core's view of RAM, and the coherence between them.
 //!
-//! Coherence is MESI over private second-level caches on a snooping bus. What a snoop would find is kept in one word a line
-//! (which cores hold it), so that a miss costs the host the same with 2 cores as with 64; the timing is a bus's.
+//! Coherence is MESI over private second-level caches on a snooping bus. One word a line records the result of a snoop
+//! (which cores hold the line), so a miss costs the host the same with 2 cores as with 64. The timing is that of a bus.
 
 mod saved;
 #[cfg(test)]
@@ -32,25 +32,25 @@ pub struct Model {
     pub second_latency_cycles: u64,
     /// A second-level miss that memory answers, on top of the first-level miss.
     pub memory_latency_cycles: u64,
-    /// A second-level miss that another core's cache answers.
+    /// A second-level miss that another core's cache serves.
     pub transfer_latency_cycles: u64,
     /// A store to a line that this core shares with others.
     pub upgrade_latency_cycles: u64,
-    /// Each second-level miss takes 0 to this many cycles more, drawn by seed (Alameldeen and Wood, HPCA 2003).
+    /// Each second-level miss takes up to this many cycles more, drawn by seed (Alameldeen and Wood, HPCA 2003).
     pub perturbation_cycles_max: u64,
     pub translation_entries: usize,
 }
 
-/// What a core's caches did.
+/// Counters of a core's caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     pub data_misses: u64,
     pub fetch_misses: u64,
     pub second_misses: u64,
     pub upgrades: u64,
-    /// Misses that another core's cache answered.
+    /// Misses that another core's cache served.
     pub transfers: u64,
-    /// Lines that other cores' stores took away.
+    /// Lines that other cores' stores invalidated.
     pub invalidations: u64,
     /// Lines that other cores' loads made shared.
     pub downgrades: u64,
@@ -60,7 +60,7 @@ pub struct Counters {
     pub stall_cycles: u64,
 }
 
-/// One core's part of the memory system.
+/// The part of the memory system that belongs to one core.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Core {
     pub fetch_translations: TranslationCache,
@@ -74,7 +74,7 @@ pub struct Core {
     pub counters: Counters,
 }
 
-/// Where an access goes.
+/// The destination of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Ram(u64),
@@ -85,8 +85,8 @@ const PAGE_HAS_CODE: u8 = 1;
 const PAGE_TOUCHED: u8 = 2;
 const PAGE_WRITE_MAPPED: u8 = 4;
 
-/// The first state of the generator of perturbations. Neighbouring seeds begin far apart, and none at the generator's fixed
-/// point, zero.
+/// The initial state of the generator of perturbations. Neighbouring seeds begin far apart, and no seed begins at the
+/// generator's fixed point, zero.
 fn perturbation_of(seed: u64) -> u64 {
     (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c909).max(1)
 }
@@ -103,9 +103,9 @@ pub struct MemorySystem {
     holders: Holders,
     page_flags: Vec<u8>,
     perturbation: u64,
-    /// Pages whose code was decoded and that were written to since.
+    /// Pages with decoded code that were written to since their decoding.
     stale_code: Vec<u32>,
-    /// Lines that left a core's first-level data cache for want of room, while somebody wants to know.
+    /// Lines that left a core's first-level data cache because it was full; kept only while evictions are noted.
     evictions: Vec<(usize, Line)>,
     notes_evictions: bool,
 }
@@ -137,7 +137,7 @@ impl MemorySystem {
         }
     }
 
-    /// From now on the latencies of misses are perturbed as this seed has it.
+    /// Perturbs the latencies of misses by this seed from now on.
     pub fn reseed(&mut self, seed: u64) {
         self.perturbation = perturbation_of(seed);
     }
@@ -155,7 +155,8 @@ impl MemorySystem {
         self.timed
     }
 
-    /// Changes the gear. The line tables change their granularity, so they and the translation caches start empty.
+    /// Changes the gear. The granularity of the line tables changes with it, so they and the translation caches start
+    /// empty.
     pub fn set_timed(&mut self, timed: bool) {
         if self.timed != timed {
             self.timed = timed;
@@ -166,7 +167,7 @@ impl MemorySystem {
         }
     }
 
-    /// Changes how a core's addresses are translated.
+    /// Changes the translation context of a core.
     pub fn set_context(&mut self, core: usize, context: Context) {
         let (core, hot) = (&mut self.cores[core], &mut self.hot[core]);
         hot.user = context.user_tag();
@@ -180,7 +181,7 @@ impl MemorySystem {
         }
     }
 
-    /// `sfence.vma`: of one address, or of all.
+    /// `sfence.vma` of one address, or of all if `address` is `None`.
     pub fn flush_translations(&mut self, core: usize, address: Option<u64>) {
         let timed = self.timed;
         let (core, hot) = (&mut self.cores[core], &mut self.hot[core]);
@@ -194,16 +195,16 @@ impl MemorySystem {
         }
     }
 
-    /// `fence.i`: what this core fetches from now on is what memory holds. Decoded code is always coherent, so only the
-    /// modelled cache has something to do.
+    /// `fence.i`: from now on this core fetches the contents of memory. Decoded code is always coherent, so this
+    /// affects the modelled cache only.
     pub fn flush_fetch(&mut self, core: usize) {
         if self.timed {
             self.cores[core].fetch.clear();
         }
     }
 
-    /// Translates, charges and installs an access that does not cross a line, and says where it goes.
-    /// `address` must be naturally aligned or the access must at least stay inside its line.
+    /// Translates, charges and installs an access that does not cross a line, and returns its destination. `address`
+    /// must be naturally aligned, or the access must at least stay inside its line.
     #[inline(never)]
     pub fn access(&mut self, index: usize, address: u64, access: Access) -> Result<Place, Fault> {
         let (physical, flags) = self.translate(index, address, access)?;
@@ -223,7 +224,7 @@ impl MemorySystem {
         }
     }
 
-    /// Charges an access to RAM that was translated, and enters its line into the line table with no more than `rights`.
+    /// Charges an access to RAM that was translated, and enters its line into the line table with `rights` at most.
     #[inline(always)]
     pub fn install(&mut self, index: usize, address: u64, physical: u64, flags: u64, access: Access, rights: Rights) {
         let store = access == Access::Store;
@@ -257,7 +258,7 @@ impl MemorySystem {
         };
     }
 
-    /// A page is about to be written to: code decoded from it is stale, and it may no longer be all zeroes.
+    /// Prepares a page for a write: its decoded code becomes stale, and it may no longer be all zeroes.
     fn note_store(&mut self, page: usize) {
         if self.page_flags[page] & PAGE_HAS_CODE != 0 {
             self.page_flags[page] &= !PAGE_HAS_CODE;
@@ -266,13 +267,13 @@ impl MemorySystem {
         self.page_flags[page] |= PAGE_TOUCHED;
     }
 
-    /// The pages whose decoded code went stale since the last call.
+    /// The pages whose decoded code has become stale since the last call.
     #[inline]
     pub fn stale_code(&mut self) -> &mut Vec<u32> {
         &mut self.stale_code
     }
 
-    /// Notes that code was decoded from a page, so that stores to it are seen from now on.
+    /// Records that code was decoded from a page, so that later stores to the page are noticed.
     pub fn note_code(&mut self, page: usize) {
         let flags = &mut self.page_flags[page];
         *flags |= PAGE_HAS_CODE;
@@ -285,7 +286,7 @@ impl MemorySystem {
         }
     }
 
-    /// Translates an access that the translation cache does not answer, and puts its page there.
+    /// Translates an access that misses the translation cache, and fills the cache with its page.
     #[cold]
     fn translate_data(&mut self, core: usize, address: u64, access: Access) -> Result<(u64, u64), Fault> {
         let leaf = self.walk(core, address, access)?;
@@ -318,7 +319,7 @@ impl MemorySystem {
         found.map_err(|kind| Fault { access, kind, address })
     }
 
-    /// Translates a fetch and returns the slot of the fetch translation cache that now holds the page.
+    /// Translates a fetch and returns the slot of the fetch translation cache that holds the page.
     pub fn translate_fetch(&mut self, core: usize, address: u64) -> Result<usize, Fault> {
         let context = self.cores[core].context;
         let leaf = if context.mode() == MODE_BARE {
@@ -356,7 +357,8 @@ impl MemorySystem {
         }
     }
 
-    /// Brings a line into the first-level data cache with the rights the access needs, charges it, and returns its way.
+    /// Brings a line into the first-level data cache with the rights that the access needs, charges it, and returns its
+    /// way.
     #[inline]
     fn touch_data(&mut self, index: usize, line: Line, store: bool) -> usize {
         let core = &mut self.cores[index];
@@ -371,7 +373,7 @@ impl MemorySystem {
         core.counters.data_misses += 1;
         core.charge(hot, self.model.second_latency_cycles);
         let way = match core.second.access(line) {
-            // What most misses do, without asking anybody else.
+            // Most misses end here, without a look at other cores.
             Some(State::Modified) => core.data.fill(line, true, &mut hot.lines),
             Some(State::Exclusive | State::Shared) if !store => core.data.fill(line, false, &mut hot.lines),
             state => {
@@ -386,7 +388,7 @@ impl MemorySystem {
         way
     }
 
-    /// Fetches a line of code that the first-level cache does not hold.
+    /// Fetches a line of code that misses the first-level cache.
     fn touch_second(&mut self, index: usize, line: Line) {
         let core = &mut self.cores[index];
         core.charge(&mut self.hot[index], self.model.second_latency_cycles);
@@ -395,7 +397,7 @@ impl MemorySystem {
         }
     }
 
-    /// Gets a line that was just looked up in the second level, in a `state` that does not do, in one that does.
+    /// Acquires a line whose `state` in the second level, just looked up, does not suffice. Returns the new state.
     #[inline(never)]
     fn acquire(&mut self, index: usize, line: Line, store: bool, state: Option<State>) -> State {
         match state {
@@ -410,7 +412,7 @@ impl MemorySystem {
         }
     }
 
-    /// Makes a line that this core's second level holds its own to modify.
+    /// Makes a line that this core's second level holds modified.
     fn make_modified(&mut self, core: usize, line: Line) {
         if self.cores[core].second.state(line) == Some(State::Shared) {
             self.upgrade(core, line);
@@ -418,14 +420,14 @@ impl MemorySystem {
         self.cores[core].second.set_state(line, State::Modified);
     }
 
-    /// Takes a shared line away from the other cores.
+    /// Invalidates a shared line in the other cores.
     fn upgrade(&mut self, core: usize, line: Line) {
         self.cores[core].counters.upgrades += 1;
         self.cores[core].charge(&mut self.hot[core], self.model.upgrade_latency_cycles);
         self.invalidate_others(core, line);
     }
 
-    /// Takes a line away from every other core; true when one of them had modified it.
+    /// Invalidates a line in every other core; true if one of them had modified it.
     fn invalidate_others(&mut self, core: usize, line: Line) -> bool {
         let mut others = self.holders.get(line) & !(1 << core);
         let mut modified = false;
@@ -441,7 +443,7 @@ impl MemorySystem {
         modified
     }
 
-    /// A second-level miss: asks the bus.
+    /// A second-level miss: the bus serves it.
     fn miss(&mut self, core: usize, line: Line, store: bool) -> State {
         let others = self.holders.get(line) & !(1 << core);
         self.cores[core].counters.second_misses += 1;
@@ -473,7 +475,8 @@ impl MemorySystem {
         state
     }
 
-    /// A load asks for a line that others hold: whoever may store to it loses that right. True when it was modified.
+    /// Shares a line that other cores hold, for a load: a core that may store to it loses that right. True if the line
+    /// was modified.
     fn share(&mut self, line: Line, others: u64) -> bool {
         if !others.is_power_of_two() {
             return false;
@@ -527,18 +530,18 @@ impl MemorySystem {
         }
     }
 
-    /// Marks a page as possibly not all zeroes: something other than a hart or a device wrote to it.
+    /// Marks a page as possibly not all zeroes, because the loader or a snapshot wrote to it.
     pub fn note_loaded(&mut self, address: u64, length: u64) {
         self.note_device_write(address, length);
     }
 
-    /// The pages that may hold something other than zeroes, in order.
+    /// The pages that may hold values other than zero, in order.
     pub fn touched_pages(&self) -> impl Iterator<Item = usize> + '_ {
         let touched = |(page, flags): (usize, &u8)| (flags & PAGE_TOUCHED != 0).then_some(page);
         self.page_flags.iter().enumerate().filter_map(touched)
     }
 
-    /// Statistics start from zero.
+    /// Resets the statistics to zero.
     pub fn reset_counters(&mut self) {
         for core in &mut self.cores {
             core.counters = Counters::default();
@@ -547,7 +550,7 @@ impl MemorySystem {
 }
 
 impl Core {
-    /// The physical address and the leaf's flags, where the translation cache knows them and they let the access through.
+    /// The physical address and the leaf's flags, if the translation cache has them and they permit the access.
     #[inline]
     pub fn find_translation(&self, address: u64, access: Access) -> Option<(u64, u64)> {
         let context = &self.context;
@@ -573,7 +576,7 @@ impl Core {
         self.fetch_translations.clear();
     }
 
-    /// Another core's store, a device or an eviction takes a line away.
+    /// Removes a line because of another core's store, a device or an eviction.
     fn drop_line(&mut self, hot: &mut HotState, line: Line) {
         self.data.drop_line(line, &mut hot.lines);
         self.second.drop_line(line);

@@ -25,7 +25,7 @@ pub const MODE_BARE: u64 = 0;
 pub const MODE_SV39: u64 = 8;
 pub const MODE_SV48: u64 = 9;
 
-/// What decides how a hart's addresses are translated.
+/// The state that determines how a hart's addresses are translated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
     pub satp: u64,
@@ -53,7 +53,7 @@ impl Context {
         self.mode() == MODE_BARE
     }
 
-    /// True when a leaf with these flags lets the access through.
+    /// True if a leaf with these flags permits the access.
     #[inline]
     pub fn permits(&self, flags: u64, access: Access) -> bool {
         if flags & USER_PAGE != 0 {
@@ -87,11 +87,12 @@ pub struct Leaf {
 pub struct WalkerAccess {
     pub address: u64,
     pub store: bool,
-    /// What a store sets.
+    /// The bits that a store sets.
     pub bits: u64,
 }
 
-/// Walks the page table for `address` and sets the leaf's accessed and dirty bits; the walker's own accesses go to `walked`.
+/// Walks the page table for `address` and sets the leaf's accessed and dirty bits. The walker's own accesses go to
+/// `walked`.
 pub fn walk(
     ram: &Ram,
     context: &Context,
@@ -110,8 +111,9 @@ pub fn walk(
     Ok(leaf)
 }
 
-/// Walks the page table for `address` without writing to it. The accesses that a walk makes go to `walked`, in order; a store, of
-/// the leaf with its accessed and dirty bits as they must be, comes last. Returns the leaf and that entry.
+/// Walks the page table for `address` without writing to it. `walked` gets the accesses that a walk makes, in order. If
+/// the leaf's accessed or dirty bit must change, the last access is the store that sets it. Returns the leaf and the
+/// entry with these bits set.
 pub fn find_leaf(
     ram: &Ram,
     context: &Context,
@@ -159,7 +161,8 @@ pub fn find_leaf(
     Err(FaultKind::Page)
 }
 
-/// The physical page of a virtual address, whatever the permissions, without setting any bit: for looking from outside.
+/// The physical page of a virtual address, whatever the permissions, without setting any bit. For the debugger and
+/// other observers.
 pub fn peek(ram: &Ram, context: &Context, address: u64) -> Option<u64> {
     if context.mode() == MODE_BARE {
         return Some(address & u64::MAX << PAGE_SHIFT);
@@ -193,7 +196,8 @@ pub struct TranslationEntry {
     /// Physical address of the page, with the leaf's flags in the low bits.
     pub page_and_flags: u64,
     pub level: u8,
-    /// Fetches only: where the page's decoded code is, if anywhere. An accelerator's pointer, so it is not saved.
+    /// For fetches only: the index of the page's decoded code, if there is any. It belongs to an accelerator, so it is
+    /// not saved.
     #[serde(skip)]
     pub code: u32,
 }
@@ -253,7 +257,7 @@ impl TranslationCache {
         (entry.tag >> 1 == address >> PAGE_SHIFT && entry.tag != NO_TAG).then_some(entry)
     }
 
-    /// Fills the entry of `address` and returns the virtual address of the page that had to go, if one did.
+    /// Fills the entry of `address` and returns the virtual address of the page that it replaced, if any.
     pub fn fill(&mut self, address: u64, leaf: Leaf) -> Option<u64> {
         let slot = self.slot(address);
         let user = u64::from(leaf.flags & USER_PAGE != 0);
@@ -268,8 +272,8 @@ impl TranslationCache {
         self.entries.fill(EMPTY);
     }
 
-    /// Drops what an `sfence.vma` of `address` names: its page, and every piece of a larger page around it.
-    /// The virtual pages dropped go to `dropped`.
+    /// Drops the translations that an `sfence.vma` of `address` names: its page, and every piece of a larger page
+    /// around it. `dropped` gets the virtual pages.
     pub fn drop_address(&mut self, address: u64, mut dropped: impl FnMut(u64)) {
         for entry in &mut self.entries {
             if entry.tag == NO_TAG {
@@ -283,7 +287,7 @@ impl TranslationCache {
         }
     }
 
-    /// Forgets where decoded code is, for every page.
+    /// Removes the indices of decoded code for every page.
     pub fn forget_code(&mut self) {
         for entry in &mut self.entries {
             entry.code = 0;

@@ -1,10 +1,10 @@
-//! What must hold of the caches by themselves, whatever a snapshot says.
+//! Invariants of the caches by themselves, for caches read from a snapshot.
 
 use super::{DataCache, FetchCache, Geometry, Line, NO_LINE, NO_SLOT, RECENT, SecondCache, State};
 use crate::line_table::ENTRIES;
 use crate::system::ensure;
 
-/// Checks the lines that a cache of this geometry holds by way, out of `lines` that there are.
+/// Checks the lines that a cache of this geometry holds by way, in a machine with `lines` lines of RAM.
 fn check_lines(geometry: Geometry, held: impl Iterator<Item = Option<Line>>, lines: usize) -> Result<(), &'static str> {
     let mut set = Vec::with_capacity(geometry.ways);
     for (way, line) in held.enumerate() {
@@ -42,7 +42,7 @@ impl DataCache {
         )
     }
 
-    /// The lines that are cached, and whether each may be stored to.
+    /// The cached lines, and whether each may be stored to.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (Line, bool)> + '_ {
         self.ways.iter().filter(|way| way.line() != NO_LINE).map(|way| (way.line(), way.is_writable()))
     }
@@ -96,12 +96,12 @@ impl SecondCache {
         check_lines(self.geometry, self.tags.iter().map(|tag| (*tag != 0).then_some(tag >> 2)), lines)
     }
 
-    /// The lines that are cached, and whether other caches may hold them too.
+    /// The cached lines, and whether other caches may hold them too.
     pub(crate) fn lines_and_sharing(&self) -> impl Iterator<Item = (Line, bool)> + '_ {
         self.tags.iter().filter(|tag| **tag != 0).map(|tag| (tag >> 2, tag & 3 == State::Shared as u32))
     }
 
-    /// As [`SecondCache::state`], for checks.
+    /// As [`SecondCache::state`], but for an immutable cache.
     pub(crate) fn peek(&self, line: Line) -> Option<State> {
         let first = (line as usize & (self.geometry.sets - 1)) * self.geometry.ways;
         let set = &self.tags[first..first + self.geometry.ways];

@@ -1,25 +1,25 @@
-//! Saving and restoring a memory system, and what holds of it between two accesses.
+//! Saving and restoring a memory system, and its invariants between two accesses.
 //!
-//! A restored state comes from a file, so nothing in it is believed: [`MemorySystem::restore`] takes only what the memory
-//! system could have come to by itself, as far as indices, host addresses and coherence go.
+//! A restored state comes from a file, so it is not trusted: [`MemorySystem::restore`] accepts only states that the
+//! memory system can reach by itself, as far as indices, host addresses and coherence are concerned.
 
 use super::{Core, MemorySystem, Model, PAGE_HAS_CODE, PAGE_TOUCHED, PAGE_WRITE_MAPPED};
 use crate::hot::HotState;
 use crate::line_table::{INVALID, LineTable, NO_LINE};
 use serde::{Deserialize, Serialize};
 
-/// Everything in a [`MemorySystem`] that a snapshot needs besides RAM.
+/// The part of a [`MemorySystem`] that a snapshot needs besides RAM.
 #[derive(Serialize, Deserialize)]
 pub struct SavedMemory {
     timed: bool,
     hot: Vec<HotState>,
     cores: Vec<Core>,
     perturbation: u64,
-    /// Indices of the pages of RAM that were touched. Those that hold only zeroes are nowhere else in a snapshot.
+    /// Indices of the touched pages of RAM. A snapshot contains pages that hold only zeroes nowhere else.
     touched_pages: Vec<u32>,
 }
 
-/// Why a saved state cannot be one of this memory system.
+/// The reason why a saved state cannot belong to this memory system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
     #[error("the caches of {found} cores instead of {expected}")]
@@ -30,17 +30,17 @@ pub enum StateError {
     Core { core: usize, what: &'static str },
 }
 
-/// What must hold, or what is wrong where it does not.
+/// Gives the error `what`, which describes the problem, unless the condition holds.
 pub(crate) fn ensure(holds: bool, what: &'static str) -> Result<(), &'static str> {
     if holds { Ok(()) } else { Err(what) }
 }
 
 impl SavedMemory {
-    /// Checks that the state has the sizes of a board. To be called before memory for that board is allocated: a state of
-    /// the right sizes has paid for them with its own length.
+    /// Checks that the state has the sizes of a board. The caller must do this before it allocates memory for that
+    /// board: a state of the right sizes is itself as long as they require.
     ///
     /// # Errors
-    /// [`StateError`] says what differs.
+    /// [`StateError`] names the difference.
     pub fn check_sizes(&self, model: &Model, cores: usize) -> Result<(), StateError> {
         for found in [self.cores.len(), self.hot.len()] {
             if found != cores {
@@ -66,10 +66,10 @@ impl MemorySystem {
         }
     }
 
-    /// Takes a saved state over, into a memory system that is as new.
+    /// Takes over a saved state, into a new memory system.
     ///
     /// # Errors
-    /// [`StateError`] when the state is none of this memory system, which is then of no further use.
+    /// [`StateError`] if the state does not fit this memory system, which must then not be used any further.
     pub fn restore(&mut self, saved: SavedMemory) -> Result<(), StateError> {
         saved.check_sizes(&self.model, self.cores.len())?;
         self.timed = saved.timed;
@@ -87,7 +87,8 @@ impl MemorySystem {
                 self.holders.insert(line, core);
             }
         }
-        // Until a page is decoded again, no write right is in its way; every page that could be written counts as mapped.
+        // Write rights matter only once a page's code is decoded again. Until then every page counts as mapped for
+        // writing.
         for flags in &mut self.page_flags {
             *flags |= PAGE_WRITE_MAPPED;
         }
@@ -104,10 +105,10 @@ impl MemorySystem {
         Ok(())
     }
 
-    /// Checks what holds between two accesses.
+    /// Checks the invariants between two accesses.
     ///
     /// # Errors
-    /// [`StateError`] names the first core for which something does not.
+    /// [`StateError`] names the first core with a broken invariant.
     pub fn check(&self) -> Result<(), StateError> {
         for core in 0..self.cores.len() {
             self.check_core(core).map_err(|what| StateError::Core { core, what })?;
@@ -122,12 +123,12 @@ impl MemorySystem {
         for (line, shared) in state.second.lines_and_sharing() {
             let holders = self.holders.get(line);
             ensure(holders >> core & 1 == 1, "the line's holders do not name this core")?;
-            ensure(shared || holders == 1 << core, "a line is its own and another core's")?;
+            ensure(shared || holders == 1 << core, "a line that is not shared has another holder")?;
         }
         state.data.check(lines)?;
         for (line, writable) in state.data.lines() {
             let owned = state.second.peek(line).ok_or("the first-level cache holds more than the second")?;
-            ensure(writable == owned.is_modified(), "a line is writable in one cache and not in the other")?;
+            ensure(writable == owned.is_modified(), "a line is writable in only one of the two caches")?;
         }
         state.fetch.check(lines)?;
         state.data_translations.check()?;
@@ -162,7 +163,7 @@ impl MemorySystem {
             let address =
                 entry.virtual_address(self.timed, slot).ok_or("an entry of the line table has impossible tags")?;
             if state.context.is_bare() {
-                ensure(address == physical, "an entry of the line table translates without translation")?;
+                ensure(address == physical, "an entry of the line table translates although translation is off")?;
             } else {
                 ensure(
                     state.data_translations.find(address).is_some(),
@@ -175,11 +176,8 @@ impl MemorySystem {
                 !writes || self.page_flags[page] & PAGE_HAS_CODE == 0,
                 "a page with decoded code can be written to",
             )?;
-            // Stores through an entry are not noted.
-            ensure(
-                !writes || self.page_flags[page] & PAGE_TOUCHED != 0,
-                "a page can be written to and is not touched",
-            )?;
+            // A store that hits the line table does not mark its page as touched.
+            ensure(!writes || self.page_flags[page] & PAGE_TOUCHED != 0, "a writable page is not marked as touched")?;
         }
         Ok(())
     }

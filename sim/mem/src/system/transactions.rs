@@ -1,5 +1,5 @@
-//! What transactions need of the memory system: to see walks before they happen, to hear of evictions, and to take away what the
-//! line table answers by itself. Who has which words in its sets is not known here.
+//! The memory system's services for transactions: it shows walks before they happen, reports evictions, and narrows the
+//! accesses that the line table answers by itself. It does not know the sets of transactions.
 
 use super::MemorySystem;
 use crate::cache::{Line, physical_line};
@@ -9,7 +9,7 @@ use crate::ram::{PAGE_SHIFT, RAM_BASE};
 use crate::translation::{MODE_BARE, WalkerAccess, find_leaf};
 
 impl MemorySystem {
-    /// What the walker would read and write for an access; nothing when the translation is known. Changes nothing.
+    /// The walker's reads and writes for an access; none if the translation is cached. Changes no state.
     pub fn walk_steps(&self, core: usize, address: u64, access: Access) -> Vec<WalkerAccess> {
         let state = &self.cores[core];
         let is_known = match access {
@@ -18,13 +18,13 @@ impl MemorySystem {
         };
         let mut steps = Vec::new();
         if !is_known {
-            // What is wrong with the address comes out when it is translated.
+            // The translation itself will report an invalid address.
             let _ = find_leaf(&self.ram, &state.context, address, access, |step| steps.push(step));
         }
         steps
     }
 
-    /// Whether lines that leave a first-level data cache for want of room are noted.
+    /// Sets whether the memory system notes the lines that leave a full first-level data cache.
     pub fn set_noting_evictions(&mut self, noting: bool) {
         self.notes_evictions = noting;
         if !noting {
@@ -32,31 +32,31 @@ impl MemorySystem {
         }
     }
 
-    /// A line left a core's first-level data cache, if there was one.
+    /// Notes that a line left a core's first-level data cache, if one did.
     #[cold]
     #[inline(never)]
     pub(super) fn note_eviction(&mut self, core: usize, victim: Option<Line>) {
         self.evictions.extend(victim.map(|victim| (core, victim)));
     }
 
-    /// True when a line was evicted that nobody has asked for yet.
+    /// True if there are noted evictions that [`MemorySystem::take_evictions`] has not taken yet.
     #[inline]
     pub fn has_evictions(&self) -> bool {
         !self.evictions.is_empty()
     }
 
-    /// A core and a line that left its first-level data cache, of those not asked for yet, in order.
+    /// Takes the noted evictions, in order: a core, and a line that left its first-level data cache.
     pub fn take_evictions(&mut self) -> Vec<(usize, Line)> {
         std::mem::take(&mut self.evictions)
     }
 
-    /// Memory at a physical address changes without an access: a rollback puts an old word back, or no line table and no cache
-    /// takes part, as in the functional gear while a transaction lives.
+    /// Notes that memory at a physical address changes without an access. Either a rollback restores an old word, or
+    /// the line table and the caches take no part, as in the functional gear while a transaction is live.
     pub fn note_change(&mut self, physical: u64) {
         self.note_store(((physical - RAM_BASE) >> PAGE_SHIFT) as usize);
     }
 
-    /// Narrows what the line table of a core answers for a line to `rights`; what it does not answer now it does not later.
+    /// Narrows a core's line table to `rights` for a line. Rights that it does not have now are not added.
     pub fn narrow(&mut self, core: usize, line: Line, rights: Rights) {
         if !self.timed {
             return;
@@ -77,7 +77,7 @@ impl MemorySystem {
         }
     }
 
-    /// Charges an access for what it cost beyond the caches.
+    /// Charges the part of an access's cost that does not come from the caches.
     pub fn charge(&mut self, core: usize, cycles: u64) {
         self.cores[core].charge(&mut self.hot[core], cycles);
     }

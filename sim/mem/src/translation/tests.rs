@@ -7,7 +7,7 @@ use crate::ram::{RAM_BASE, Ram};
 const ACCESSES: [Access; 3] = [Access::Fetch, Access::Load, Access::Store];
 const TABLE: u64 = RAM_BASE;
 
-/// What an X, W and R field means ("Encoding of PTE R/W/X fields"): the accesses it permits, `None` for reserved.
+/// The accesses that an X, W and R field permits ("Encoding of PTE R/W/X fields"); `None` if it is reserved.
 fn permissions(field: u64) -> Option<&'static [Access]> {
     use Access::{Fetch, Load, Store};
     match field {
@@ -22,7 +22,7 @@ fn permissions(field: u64) -> Option<&'static [Access]> {
     }
 }
 
-/// Whether a mode may use a page at all, by its U bit.
+/// Whether a mode may use a page at all, by the page's U bit.
 fn privilege(context: &Context, is_user_page: bool, access: Access) -> bool {
     match (context.user, is_user_page, access) {
         (true, is_user_page, _) => is_user_page,
@@ -44,7 +44,7 @@ fn walk_counted(ram: &Ram, context: &Context, address: u64, access: Access) -> W
     Walked { found, loads, stores }
 }
 
-/// Chains tables from the root down to `level`, and gives the address of the entry that `address` uses there.
+/// Links tables from the root down to `level`, and returns the address of the entry that `address` uses there.
 fn tables(ram: &Ram, levels: u64, level: u64, address: u64) -> u64 {
     let place = |depth: u64| TABLE + depth * 0x1000 + (address >> (12 + 9 * (levels - 1 - depth)) & 511) * 8;
     for depth in 0..levels - 1 - level {
@@ -64,7 +64,7 @@ fn leaves_permit_what_the_specification_says() {
             for misaligned in [false, true] {
                 let page = if misaligned { 0x1000 } else { 0x40_0000_0000_0000 };
                 for reserved in [0, 1 << 54, 1 << 59, 1 << 61, 1 << 62, 1 << 63] {
-                    // RSW, in bits 8 and 9, belongs to software.
+                    // The RSW field, bits 8 and 9, belongs to software.
                     for flags in 0..0x400_u64 {
                         let entry = page >> 12 << 10 | reserved | flags;
                         check_leaf(&ram, mode, place, entry, level, address, page | address & offset_mask & !0xfff);
@@ -82,7 +82,7 @@ fn check_leaf(ram: &Ram, mode: u64, place: u64, entry: u64, level: u64, address:
     let is_misaligned = level > 0 && entry >> 10 & ((1 << (9 * level)) - 1) != 0;
     let is_sound = entry & 1 == 1 && entry >> 54 == 0 && is_leaf && !is_misaligned;
     if !is_leaf && permitted.is_some() && entry & 1 == 1 && level > 0 {
-        // A pointer: where it leads is another test's business.
+        // The entry is a pointer; another test checks where it leads.
         return;
     }
     for case in 0..24_u64 {
@@ -111,11 +111,11 @@ fn check_leaf(ram: &Ram, mode: u64, place: u64, entry: u64, level: u64, address:
     }
 }
 
-/// A pointer at the last level, one with bits that only leaves may have, and one that leads nowhere.
+/// A pointer at the last level, one with bits that only leaves may have, and one that leads outside RAM.
 #[test]
 fn pointers_are_checked() {
     let ram = Ram::new(1 << 20).expect("1 MiB");
-    // A table of good leaves, for the pointers that must not be followed.
+    // A table of valid leaves, for the pointers that the walker must not follow.
     for index in 0..512 {
         ram.write(RAM_BASE + 0x8000 + 8 * index, 8, 0xcf);
     }

@@ -19,7 +19,7 @@ const PAGES: u64 = 20;
 const WINDOW: u64 = 0x4000_0000;
 const HIGH: u64 = 0xffff_ffc0_0000_0000;
 
-/// One step of a core, or of something around it.
+/// One step of a core, or an event around it.
 #[derive(Clone, Debug)]
 pub enum Step {
     Access { core: usize, page: u64, line: u64, store: bool },
@@ -35,7 +35,7 @@ pub enum Step {
     Resume,
 }
 
-/// A whole case.
+/// A whole test case.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub cores: usize,
@@ -67,7 +67,7 @@ prop_compose! {
 
 fn step(cores: usize) -> impl Strategy<Value = Step> {
     let core = 0..cores;
-    // Mostly a few lines of a few pages, so that cores meet.
+    // Mostly a few lines of a few pages, so that cores conflict.
     let page = || prop_oneof![4 => 0..4_u64, 3 => 0..PAGES + 8];
     let line = || prop_oneof![4 => 0..4_u64, 1 => 0..64_u64];
     prop_oneof![
@@ -94,7 +94,7 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Both memory systems, kept in step.
+/// Both memory systems, which execute the same steps.
 pub struct Pair {
     pub system: MemorySystem,
     reference: Reference,
@@ -116,7 +116,7 @@ impl Pair {
             pair.set_entry(ROOT + 8 * index, pointer(ROOT + 0x1000));
         }
         pair.set_entry(ROOT + 0x1000, pointer(ROOT + 0x2000));
-        // A megapage for S-mode, one that is misaligned, a table outside RAM, a pointer with a leaf's bits.
+        // A megapage for S-mode, a misaligned one, a table outside RAM, a pointer with bits that only leaves may have.
         pair.set_entry(ROOT + 0x1008, RAM_BASE >> 12 << 10 | 0x0f);
         pair.set_entry(ROOT + 0x1010, (RAM_BASE + 0x1000) >> 12 << 10 | 0xcf);
         pair.set_entry(ROOT + 0x1018, pointer(0x1000));
@@ -125,7 +125,7 @@ impl Pair {
             pair.set_entry(ROOT_SV48 + 8 * index, pointer(ROOT));
         }
         for page in 0..PAGES {
-            // Two virtual pages to each physical one, and a device behind the last.
+            // Two virtual pages map to each physical one, and the last one maps to a device.
             let flags = [0xcf, 0xdf, 0x0f, 0x1f, 0xc3, 0xd3, 0x07, 0xd9][page as usize % 8];
             let physical = if page == PAGES - 1 { 0x1000_0000 } else { RAM_BASE + page / 2 * 0x1000 };
             pair.set_entry(ROOT + 0x2000 + 8 * page, physical >> 12 << 10 | flags);
@@ -139,7 +139,7 @@ impl Pair {
         self.reference.memory.insert(address, entry);
     }
 
-    /// A virtual address for a page number and a line: mapped pages first, then what is around them.
+    /// A virtual address for a page number and a line: mapped pages first, then their surroundings.
     fn address(&self, core: usize, page: u64, line: u64) -> u64 {
         let offset = line * 64 + 8 * (line % 8);
         if self.reference.cores[core].context.satp == 0 {
@@ -159,7 +159,7 @@ impl Pair {
         }
     }
 
-    /// What an interpreter does: the line table's one compare, and the memory system where that fails.
+    /// An access as an interpreter makes it: the line table's one comparison, and the memory system if that fails.
     fn access_system(&mut self, core: usize, address: u64, access: Access) -> Result<u64, Fault> {
         let timed = self.system.timed;
         let context = self.system.cores[core].context;
@@ -187,7 +187,7 @@ impl Pair {
 
     fn reserved(&mut self, core: usize, address: u64, store: bool) {
         if !self.reference.timed {
-            // Reservations of the functional gear end with the turn; the machine sees to it.
+            // In the functional gear a reservation ends with the turn, which the machine implements.
             return;
         }
         if !store {
@@ -252,7 +252,7 @@ impl Pair {
                 self.reference.device_write(RAM_BASE + line * 64, lines * 64);
             }
             Step::Map { page, physical, flags } => {
-                // As a kernel would: no core keeps the old translation.
+                // As a kernel does: no core keeps the old translation.
                 let place = ROOT + 0x2000 + 8 * page;
                 self.set_entry(place, (RAM_BASE + physical * 0x1000) >> 12 << 10 | flags);
                 for core in 0..self.system.cores.len() {
@@ -270,7 +270,7 @@ impl Pair {
         self.system.stale_code().clear();
     }
 
-    /// Goes on with a memory system that was saved, written, read, and restored.
+    /// Continues with a memory system that was saved, written, read, and restored.
     fn resume(&mut self) {
         let bytes = postcard::to_stdvec(&self.system.save()).expect("a state can be written");
         let mut ram = Ram::new(RAM_BYTES).expect("4 MiB");
@@ -285,7 +285,7 @@ impl Pair {
         self.system = system;
     }
 
-    /// Everything that one system knows, the other knows as well.
+    /// Compares the whole state of both systems.
     pub fn compare(&self) {
         self.system.check().expect("the invariants hold");
         self.check_holders();
@@ -329,7 +329,7 @@ impl Pair {
         }
     }
 
-    /// The holders words name the cores that hold each line, and no others.
+    /// The holders' words name exactly the cores that hold each line.
     fn check_holders(&self) {
         let mut holders = vec![0_u64; self.system.holders.len()];
         for (number, core) in self.system.cores.iter().enumerate() {
@@ -338,7 +338,7 @@ impl Pair {
             }
         }
         let named = (0..holders.len()).map(|line| self.system.holders.get(line as u32));
-        assert!(named.eq(holders.iter().copied()), "the holders are not those that hold");
+        assert!(named.eq(holders.iter().copied()), "the holders differ from the cores that hold the lines");
     }
 }
 

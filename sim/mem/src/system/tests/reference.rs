@@ -1,8 +1,8 @@
-//! What accesses cost and what they leave behind, written for being right and not for being fast.
+//! Cost and effect of accesses, written for correctness and not for speed.
 //!
-//! MESI over lists: a second-level cache is a list of lines for each set, most recent first; a first-level data cache is
-//! a ring of ways with a hand; the line table is a map from slot to virtual and physical line, and is what CLOCK takes its
-//! reference bits from.
+//! MESI over lists: a second-level cache is a list of lines for each set, most recent first; a first-level data cache
+//! is a ring of ways with a hand; the line table is a map from slot to virtual and physical line, and gives CLOCK its
+//! reference bits.
 
 use crate::fault::{Access, FaultKind};
 use crate::ram::RAM_BASE;
@@ -60,7 +60,7 @@ impl Core {
         self.second.iter_mut().flatten().find(|(held, _)| *held == line).map(|(_, state)| state)
     }
 
-    /// The line leaves this core altogether.
+    /// Removes the line from this core altogether.
     fn lose(&mut self, line: u64) {
         self.second.iter_mut().for_each(|set| set.retain(|(held, _)| *held != line));
         self.first.iter_mut().flatten().filter(|way| **way == Some(line)).for_each(|way| *way = None);
@@ -123,7 +123,7 @@ impl Reference {
         }
     }
 
-    /// `sfence.vma` of an address: whatever leaf it is part of.
+    /// `sfence.vma` of an address: drops every leaf that maps it.
     pub fn fence(&mut self, core: usize, address: u64) {
         let core = &mut self.cores[core];
         let covers = |translation: &Translation| {
@@ -150,7 +150,7 @@ impl Reference {
         }
     }
 
-    /// A load or store; the physical address, which may be a device's.
+    /// A load or store. Returns the physical address, which may be a device's.
     pub fn access(&mut self, core: usize, address: u64, access: Access) -> Result<u64, FaultKind> {
         let context = self.cores[core].context;
         let physical = if context.satp >> 60 == 0 {
@@ -187,7 +187,7 @@ impl Reference {
         Ok(physical)
     }
 
-    /// An instruction fetch; the physical address.
+    /// An instruction fetch. Returns the physical address.
     pub fn fetch(&mut self, core: usize, address: u64) -> Result<u64, FaultKind> {
         let context = self.cores[core].context;
         let slot = address >> 12 & (self.model.translation_entries as u64 - 1);
@@ -282,7 +282,7 @@ impl Reference {
         }
     }
 
-    /// The first level.
+    /// An access to the first level.
     fn touch(&mut self, core: usize, line: u64, store: bool) {
         let set = (line as usize) % self.model.data.sets;
         if self.cores[core].first[set].contains(&Some(line)) {
@@ -396,7 +396,7 @@ impl Reference {
     }
 }
 
-/// Whether a leaf lets an access through (privileged specification, "Addressing and Memory Protection").
+/// Whether a leaf permits the access (privileged specification, "Addressing and Memory Protection").
 pub fn may(context: Context, flags: u64, access: Access) -> bool {
     let user_page = flags & 0x10 != 0;
     let privilege = match (context.user, user_page) {

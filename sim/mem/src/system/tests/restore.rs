@@ -1,4 +1,4 @@
-//! States that no memory system could have come to.
+//! States that no memory system can reach.
 
 use crate::cache::Geometry;
 use crate::fault::Access;
@@ -7,7 +7,7 @@ use crate::ram::{RAM_BASE, Ram};
 use crate::system::{MemorySystem, Model, SavedMemory, StateError};
 use proptest::prelude::*;
 
-/// Breaks one thing.
+/// Breaks one invariant.
 type Damage = fn(&mut MemorySystem);
 
 const MODEL: Model = Model {
@@ -71,7 +71,7 @@ fn live_entry(system: &mut MemorySystem) -> &mut Entry {
     system.hot[0].lines.entry(slot.expect("core 0 has used lines"))
 }
 
-/// What is wrong is found, whichever part it is in.
+/// The check names the broken invariant, whichever part of the state has it.
 #[test]
 fn each_broken_invariant_is_named() {
     let breaks: [(Damage, &str); 8] = [
@@ -90,7 +90,7 @@ fn each_broken_invariant_is_named() {
                 let owned = system.cores[1].second.lines_and_sharing().find(|(_, shared)| !shared).unwrap().0;
                 system.cores[0].second.fill(owned, crate::cache::State::Exclusive);
             },
-            "a line is its own and another core's",
+            "a line that is not shared has another holder",
         ),
         (
             |system| {
@@ -105,12 +105,12 @@ fn each_broken_invariant_is_named() {
                 let way = system.cores[0].data.find(line).unwrap();
                 system.cores[0].data.set_writable(way, !writable);
             },
-            "a line is writable in one cache and not in the other",
+            "a line is writable in only one of the two caches",
         ),
         (|system| system.cores[0].reservation = Some(1 << 30), "the reserved line is outside RAM"),
         (
             |system| system.cores[0].fetch_translations.entry(0).tag = 0x77 << 1,
-            "a translation is in another one's place",
+            "a translation is in another page's slot",
         ),
     ];
     for (damage, expected) in breaks {
@@ -123,7 +123,7 @@ fn each_broken_invariant_is_named() {
 }
 
 proptest! {
-    /// Any bytes give an error or a state that the system can go on with.
+    /// Any bytes give an error or a state with which the system can continue.
     #[test]
     fn damaged_states_are_refused_or_work(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6)) {
         let mut bytes = bytes_of(&busy());
