@@ -24,7 +24,7 @@ impl<D: Compared> Subject<D> for Failures {
         (!rows.is_empty()).then(|| Table {
             name: "failures".to_owned(),
             title: "Failed runs".to_owned(),
-            note: "Failed runs are in no other table but that of the runs, and in that of the validation.".to_owned(),
+            note: "Of the other tables only those of the runs and of the validation have failed runs.".to_owned(),
             columns: data.headings().columns(columns),
             rows,
             group_columns: 2,

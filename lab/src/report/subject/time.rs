@@ -13,6 +13,8 @@ const TITLE: &str = "Kernel time and elapsed time";
 const NOTE: &str = "Kernel time is the cycles that all harts together spend in supervisor mode. Elapsed time is the cycles from the \
                     begin to the end of the region of interest. Values are means over the seeds, ± half the 95% confidence interval.";
 
+type Quantity = fn(&ResultDocument) -> f64;
+
 fn kernel(run: &ResultDocument) -> f64 {
     run.kernel_cycles() as f64
 }
@@ -46,7 +48,7 @@ impl Subject<Data<'_>> for Time {
 
     fn figure(&self, data: &Data) -> Figure {
         let from = data.first_compared();
-        let quantities: [(&str, fn(&ResultDocument) -> f64); 2] = [("Kernel time", kernel), ("Elapsed time", elapsed)];
+        let quantities: [(&str, Quantity); 2] = [("Kernel time", kernel), ("Elapsed time", elapsed)];
         let mut charts = Vec::new();
         for (what, value) in quantities {
             charts.extend(if from == 0 {
