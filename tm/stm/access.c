@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Accesses that both algorithms share: of addresses that are no multiple of their size, and of what one context alone sees. */
+/*
+ * Accesses that both algorithms share: to addresses that are no multiple of their size, and to private data of a
+ * context.
+ */
 #include "transaction.h"
 
 uint64_t tm_load_unaligned(const void *address, uint32_t size_bytes)
@@ -23,8 +26,8 @@ void tm_remember_local(struct tm_transaction *transaction, void *address, uint32
 }
 
 /*
- * A transaction that cannot be taken back need not remember. The entries are of bytes where the address is no multiple of the size: an
- * undo is one store.
+ * A transaction that is never taken back need not remember. At an address that is no multiple of the size the entries
+ * are bytes, because undoing an entry is one store.
  */
 #define DEFINE_STORE_LOCAL(bits) \
     void tm_store_local##bits(uint##bits##_t *address, uint##bits##_t value) \
@@ -66,7 +69,7 @@ void tm_lock(uint64_t *lock)
 
 void tm_unlock(uint64_t *lock)
 {
-    /* 1 -> 0. No transaction has gone on from a 1, so none need hear of it. */
+    /* 1 -> 0. No transaction has continued after reading a 1, so none needs to be told. */
     __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
     tm_port_transaction_leave();
 }
@@ -80,7 +83,7 @@ void tm_weak_lock(uint64_t *lock)
             transaction->awaited = lock;
             tm_restart(transaction, TM_CAUSE_EXPLICIT);
         }
-        /* It cannot go back, and need not: the holder does not wait for it. */
+        /* This transaction cannot restart, and need not: the holder does not wait for it. */
         tm_port_wait(&turns);
     }
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Transactions of interrupt handlers, after Schultz, "Using Software Transactional Memory in Interrupt-Driven Systems", 2009: a handler's
- * transaction is obstinate and beats every conflict. Where it departs from the thesis:
- * - A context for each level, so handlers nest; the thesis switches one segment register.
- * - A handler that meets a record of a transaction that its own processor interrupted does not wait, because that could not go on; it ends
- *   that transaction itself (overtakes it): finishes its commit where that is decided, and else rolls it back. The interrupted one finds
- *   out at its next store, which is guarded (<tm/arch.h>), at its next read, or at its commit.
+ * Transactions of interrupt handlers, after Schultz, "Using Software Transactional Memory in Interrupt-Driven Systems",
+ * 2009: a handler's transaction is obstinate and wins every conflict. Departures from the thesis:
+ * - Each level has its own context, so handlers nest; the thesis switches one segment register.
+ * - A handler may meet a record of a transaction that its own processor interrupted, and that could not go on while the
+ *   handler waits. So the handler ends that transaction itself (overtakes it): it finishes a decided commit, and rolls
+ *   back any other transaction. The interrupted transaction finds out at its next store, which is guarded
+ *   (<tm/arch.h>), at its next read, or at its commit.
  */
 #include <tm/interrupt.h>
 
 #include "transaction.h"
 
-/* Two stacks are further from each other than what a signal's frame and a handler's first functions need. */
+/* Two stacks are further apart than this bound on a signal's frame and a handler's first functions. */
 #define HANDLER_STACK_BYTES_MAX (256u * 1024)
 
 bool tm_has_interrupted(const struct tm_transaction *level, const struct tm_transaction *other)
@@ -22,7 +23,7 @@ bool tm_has_interrupted(const struct tm_transaction *level, const struct tm_tran
     return false;
 }
 
-/* Where the stack of an interrupted context ends: below that its handlers run, where they are on the same stack, or nothing does. */
+/* Where the stack of an interrupted context ends. Its handlers run below that, if they use the same stack. */
 static uintptr_t stack_end(const struct tm_transaction *interrupted)
 {
     uintptr_t end = TM_DEAD_BEGIN();
@@ -71,7 +72,7 @@ void tm_overtake_visible(struct tm_transaction *level)
 }
 
 #ifndef TM_PORT_GUARDED_STORE
-/* An interrupt between a look and its store: the look is done again. */
+/* If an interrupt comes between a guarded store's look and its store, the look is repeated. */
 static void restart_guarded_store(uintptr_t *program_counter)
 {
     for (const struct tm_restartable_range *range = __start_tm_restartable; range != __stop_tm_restartable; range++) {
@@ -101,7 +102,7 @@ void tm_interrupt_enter(struct tm_transaction *level, uintptr_t *program_counter
 
 void tm_interrupt_leave(struct tm_transaction *level)
 {
-    /* A handler that ends with its transaction open would leave records owned. */
+    /* A handler that returns with its transaction open would leave records owned. */
     if (level->depth)
         tm_port_fatal("an interrupt handler returns inside a transaction");
     tm_port_transaction_set(level->interrupted);

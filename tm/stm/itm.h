@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The transactional memory interface that GCC's -fgnu-tm compiles to, after "Intel Transactional Memory Compiler and
- * Runtime Application Binary Interface", revision 1.1, 2009, and the manual of GCC's libitm, chapter 3. Where it
- * departs from them:
- * - What only C++ reaches (exceptions, new and delete) and exception blocks are not there.
+ * Runtime Application Binary Interface", revision 1.1, 2009, and the manual of GCC's libitm, chapter 3. Departures:
+ * - It lacks the parts for C++ alone (exceptions, new and delete) and exception blocks.
  * - The mode functions know one mode, serial and irrevocable, as GCC does.
- * - _ITM_realloc is not there, as in libitm: in an atomic transaction the compiler refuses realloc, a relaxed one
- *   becomes irrevocable for it.
+ * - It lacks _ITM_realloc, as libitm does: the compiler refuses realloc in an atomic transaction, and makes a relaxed
+ *   one irrevocable for it.
  */
 #ifndef TM_STM_ITM_H
 #define TM_STM_ITM_H
 
 #include "transaction.h"
 
-/* Properties of a transaction's code, which its begin is told. */
+/* Properties of a transaction's code, an argument of its begin. */
 enum itm_property {
     ITM_INSTRUMENTED_CODE = 0x1, /* There is code with calls to this library. */
     ITM_UNINSTRUMENTED_CODE = 0x2, /* There is code without. */
@@ -28,35 +27,35 @@ enum itm_property {
     ITM_PREFER_UNINSTRUMENTED = 0x800,
     ITM_EXCEPTION_BLOCK = 0x1000,
     ITM_HAS_ELSE = 0x2000,
-    ITM_READ_ONLY = 0x4000, /* Stores to nothing that is shared. */
+    ITM_READ_ONLY = 0x4000, /* Stores to no shared data. */
 };
 
-/* What the begin answers: what the code has to do now. */
+/* The answer of a begin: what the code has to do now. */
 enum itm_action {
     ITM_RUN_INSTRUMENTED = 0x1,
     ITM_RUN_UNINSTRUMENTED = 0x2,
     ITM_SAVE_LIVE_VARIABLES = 0x4,
     ITM_RESTORE_LIVE_VARIABLES = 0x8,
-    ITM_ABORT = 0x10, /* Go on behind the transaction: it was cancelled. */
+    ITM_ABORT = 0x10, /* Continue after the transaction: it was cancelled. */
 };
 
-/* Why _ITM_abortTransaction is called. */
+/* The reasons for a call of _ITM_abortTransaction. */
 enum itm_abort_reason {
     ITM_USER_ABORT = 0x1, /* __transaction_cancel */
     ITM_USER_RETRY = 0x2,
     ITM_CONFLICT = 0x4,
     ITM_EXCEPTION_BLOCK_ABORT = 0x8,
-    ITM_OUTER_ABORT = 0x10, /* With ITM_USER_ABORT: of the outermost transaction. */
+    ITM_OUTER_ABORT = 0x10, /* With ITM_USER_ABORT: cancels the outermost transaction. */
 };
 
-/* What _ITM_inTransaction answers. */
+/* The answers of _ITM_inTransaction. */
 enum itm_how_executing {
     ITM_OUTSIDE_TRANSACTION,
     ITM_IN_RETRYABLE_TRANSACTION,
     ITM_IN_IRREVOCABLE_TRANSACTION,
 };
 
-/* What _ITM_changeTransactionMode is told. */
+/* The argument of _ITM_changeTransactionMode. */
 enum itm_mode {
     ITM_MODE_SERIAL_IRREVOCABLE,
 };
@@ -68,7 +67,7 @@ typedef uint64_t itm_transaction_id;
 /* The revision of the interface, as the compiler asks for it. */
 #define ITM_VERSION_NUMBER 90
 
-/* Where in the source something is, as the compiler says it. */
+/* A place in the source, in the compiler's format. */
 struct itm_source_location {
     uint32_t reserved_1;
     uint32_t flags;
@@ -83,58 +82,64 @@ struct itm_source_location {
  */
 uint32_t _ITM_beginTransaction(uint32_t properties, ...) __attribute__((returns_twice));
 
-/* Its half in C: called by checkpoint.S. */
+/* The half of _ITM_beginTransaction in C; checkpoint.S calls it. */
 uint32_t tm_itm_begin(uint32_t properties, const struct tm_checkpoint *checkpoint);
 
 /* Ends the innermost transaction, as tm_commit does. Without a transaction: tm_port_fatal. */
 void _ITM_commitTransaction(void);
 
-/* Ends the innermost transaction while an exception leaves it. The same in C, which has none. */
+/*
+ * Ends the innermost transaction when an exception leaves it. In C, without exceptions, it equals
+ * _ITM_commitTransaction.
+ */
 void _ITM_commitTransactionEH(void *exception);
 
 /*
  * ITM_USER_ABORT cancels the innermost transaction, with ITM_OUTER_ABORT the outermost; ITM_USER_RETRY and ITM_CONFLICT
- * restart. tm_port_fatal: without a transaction, in an irrevocable one, and for other reasons.
+ * restart. It calls tm_port_fatal without a transaction, in an irrevocable one, and for other reasons.
  */
 void _ITM_abortTransaction(uint32_t reason) __attribute__((noreturn));
 
 /*
- * Makes the transaction irrevocable, perhaps by restarting it. Other modes than ITM_MODE_SERIAL_IRREVOCABLE:
- * tm_port_fatal.
+ * Makes the transaction irrevocable, perhaps by restarting it. It calls tm_port_fatal for modes other than
+ * ITM_MODE_SERIAL_IRREVOCABLE.
  */
 void _ITM_changeTransactionMode(uint32_t mode);
 
-/* enum itm_how_executing. */
+/* Returns an enum itm_how_executing. */
 uint32_t _ITM_inTransaction(void);
 
 /*
- * Of the innermost transaction, among all threads; inner ones of one depth share theirs. A thread's come again after 2
- * to the power of 40 transactions. Outside: ITM_NO_TRANSACTION_ID.
+ * Returns the identifier of the innermost transaction, unique among all threads, except that inner transactions of one
+ * depth share one. A thread's identifiers repeat after 2 to the power of 40 transactions. Outside:
+ * ITM_NO_TRANSACTION_ID.
  */
 itm_transaction_id _ITM_getTransactionId(void);
 
-/* Whether code of this revision of the interface can run. */
+/* Whether the library supports code of this revision of the interface. */
 int _ITM_versionCompatible(int version);
 
 /* Names the library and its algorithm. */
 const char *_ITM_libraryVersion(void);
 
-/* Ends the program with what the compiler found wrong in it, through tm_port_fatal. */
+/* Ends the program with an error that the compiler found in it, through tm_port_fatal. */
 void _ITM_error(const struct itm_source_location *location, int code) __attribute__((noreturn));
 
 /*
- * Has `function` called after the outermost transaction has committed, in order of these calls; outside of a
+ * Calls `function` after the outermost transaction has committed, in the order in which they were added; outside of a
  * transaction at once. `resuming` has to be ITM_NO_TRANSACTION_ID. An action may begin transactions.
  */
 void _ITM_addUserCommitAction(void (*function)(void *argument), itm_transaction_id resuming, void *argument);
 
 /*
- * Has `function` called when this transaction is cancelled or restarted, after memory is as it was: the last one first.
+ * Calls `function` when this transaction is cancelled or restarted, after memory has been restored; the last added
+ * first.
  */
 void _ITM_addUserUndoAction(void (*function)(void *argument), void *argument);
 
 /*
- * Says that the transaction does not depend on this memory any more. Nothing is forgotten: that would only save space.
+ * States that the transaction does not depend on this memory any more. The library ignores it: forgetting would only
+ * save space.
  */
 void _ITM_dropReferences(void *memory, size_t size_bytes);
 
@@ -144,17 +149,23 @@ void *_ITM_calloc(size_t count, size_t size_bytes);
 void _ITM_free(void *memory);
 
 /*
- * Functions and their instrumented copies ("clones"), as the compiler's table has them: pairs of addresses. Called by
- * the C run-time's start code for each program and shared library, and by a freestanding program for its own table. Not
- * from a transaction. The table is copied. Where there is no memory for it, functions are as if they had no clones.
+ * Functions and their instrumented copies ("clones"), as pairs of addresses in the compiler's table. The C run-time's
+ * start code calls these for each program and shared library, and a freestanding program calls them for its own table.
+ * A transaction must not. The table is copied. Without memory for the copy, its functions are treated as having no
+ * clones.
  */
 void _ITM_registerTMCloneTable(void *table, size_t count);
 void _ITM_deregisterTMCloneTable(void *table);
 
-/* The clone of a function whose type says that it is safe in transactions. There is none: tm_port_fatal. */
+/*
+ * Returns the clone of a function whose type says that it is safe in transactions. If there is none, it calls
+ * tm_port_fatal.
+ */
 void *_ITM_getTMCloneSafe(void *function);
 
-/* The function's clone, or, where it has none, the function, and the transaction is irrevocable from here on. */
+/*
+ * Returns the function's clone. A function without a clone is returned itself, and the transaction becomes irrevocable.
+ */
 void *_ITM_getTMCloneOrIrrevocable(void *function);
 
 /*
@@ -164,10 +175,10 @@ void *_ITM_getTMCloneOrIrrevocable(void *function);
  *     void _ITM_W{,aR,aW}T(T *, T)        a store: the first, after a load, after another store
  *     void _ITM_LT(const T *)             remembers memory that no other context accesses, before an ordinary store
  *
- * U1, U2, U4, U8 are tm_load and tm_store under other names, and defined beside them (itm_names.h). F, D, E, CF, CD, CE
- * are float, double, long double and their complex types; M64, M128, M256 are vectors of x86. An address that is no
- * multiple of 8 is accessed in smaller pieces. What is larger than 8 bytes is, too: atomic as the transaction is, like
- * everything else.
+ * tm_load and tm_store have the names U1, U2, U4, U8 as well, defined beside them (itm_names.h). F, D, E, CF, CD, CE
+ * are float, double, long double and their complex types; M64, M128, M256 are vectors of x86. Accesses to an address
+ * that is no multiple of 8, and accesses of more than 8 bytes, are done in smaller pieces. The transaction makes them
+ * atomic, like all its accesses.
  */
 #define ITM_DECLARE_ACCESSES(suffix, type) \
     type _ITM_R##suffix(const type *address); \
@@ -189,8 +200,9 @@ void _ITM_LB(const void *address, size_t size_bytes);
 
 /*
  * memcpy and memmove: R says how the source is loaded and W how the destination is stored to. n is an ordinary access,
- * t one of the transaction, taR and taW one after another load or store. Sizes and addresses may be anything; areas may
- * overlap in both. They return `to`: libitm's return nothing, but GCC takes what is in the register to be that.
+ * t a transactional one, taR and taW a transactional one after another load or store. Sizes and addresses may be
+ * anything; areas may overlap in both. They return `to`: libitm's functions return nothing, but GCC expects `to` in the
+ * result's register.
  */
 #define ITM_DECLARE_COPY(how) \
     void *_ITM_memcpy##how(void *to, const void *from, size_t size_bytes); \
@@ -211,19 +223,19 @@ ITM_DECLARE_COPY(RtaWWt)
 ITM_DECLARE_COPY(RtaWWtaR)
 ITM_DECLARE_COPY(RtaWWtaW)
 
-/* memset: `byte` as memset takes it. Returns `to`. */
+/* memset: `byte` as in memset. Returns `to`. */
 void *_ITM_memsetW(void *to, int byte, size_t size_bytes);
 void *_ITM_memsetWaR(void *to, int byte, size_t size_bytes);
 void *_ITM_memsetWaW(void *to, int byte, size_t size_bytes);
 
 /*
- * itm_block.c: loads or stores a block of shared memory by words as large as its address allows. `to`, and `from`, may
- * be unaligned.
+ * itm_block.c: loads or stores a block of shared memory by words as large as its address allows. The private end may be
+ * unaligned as well.
  */
 void tm_itm_load_block(void *to, const void *from, size_t size_bytes);
 void tm_itm_store_block(void *to, const void *from, size_t size_bytes);
 
-/* Makes memory 0 that no other context accesses. */
+/* Clears memory that no other context accesses. */
 void tm_itm_clear_private(void *memory, size_t size_bytes);
 
 /* Words of private memory, at any address. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The compiler's interface: memcpy, memmove and memset of shared memory. It is accessed by the largest words that are
- * aligned, so that a word that somebody stores as a whole is read as a whole; private memory may be aligned
- * differently.
+ * The compiler's interface: memcpy, memmove and memset of shared memory. They access shared memory by the largest
+ * aligned words, so that a word that another transaction stores as a whole is read as a whole. Private memory may be
+ * aligned differently.
  */
 #include "itm.h"
 
-/* Shared memory is copied through a buffer of this size where both ends are shared, or where they overlap. */
+/* Shared memory is copied through a buffer of this size if both ends are shared, or if they overlap. */
 #define CHUNK_SIZE_BYTES 128
 
 TM_INLINE uint64_t load_private64(const char *from)
@@ -37,9 +37,9 @@ DEFINE_PRIVATE(16)
 DEFINE_PRIVATE(32)
 
 /*
- * Calls step(bits, at) for pieces of shared memory from `begin` to `end`, in their order, each aligned to its size.
- * Where the first loop of small pieces ends before a word's boundary, less than the next piece is left, and the address
- * is aligned for all of that.
+ * Calls step(bits, at) for pieces of shared memory from `begin` to `end`, in order, each aligned to its size. If the
+ * first loop of small pieces ends before a word's boundary, the rest is smaller than the next piece, and the address is
+ * aligned for all of it.
  */
 #define EACH_PIECE(step, begin, end) \
     do { \
@@ -106,7 +106,9 @@ static void store_any(void *to, const void *from, size_t size_bytes, bool is_sha
         copy_private(to, from, size_bytes);
 }
 
-/* memmove. A chunk is loaded before any of it is stored; chunks begin, or end, where words of the source do. */
+/*
+ * memmove. It loads a chunk whole before it stores any of it; chunks begin, or end, at word boundaries of the source.
+ */
 static void copy(void *to, const void *from, size_t size_bytes, bool load_is_shared, bool store_is_shared)
 {
     uint64_t buffer[CHUNK_SIZE_BYTES / 8 + 1];
@@ -121,7 +123,7 @@ static void copy(void *to, const void *from, size_t size_bytes, bool load_is_sha
             chunk_bytes = left_bytes;
         size_t offset_bytes = is_backward ? left_bytes - chunk_bytes : done_bytes;
         const char *source = (const char *)from + offset_bytes;
-        /* In the buffer as in the source: words are aligned in both. */
+        /* The buffer has the alignment of the source: words are aligned in both. */
         char *aligned = (char *)buffer + (uintptr_t)source % 8;
         load_any(aligned, source, chunk_bytes, load_is_shared);
         store_any((char *)to + offset_bytes, aligned, chunk_bytes, store_is_shared);
@@ -185,9 +187,7 @@ void *_ITM_memsetW(void *to, int byte, size_t size_bytes)
 ITM_ALIAS(memsetWaR, _ITM_memsetW)
 ITM_ALIAS(memsetWaW, _ITM_memsetW)
 
-/*
- * Remembers private memory that ordinary stores are about to change, where the transaction may have to bring it back.
- */
+/* Remembers private memory that ordinary stores are about to change, if the transaction may have to restore it. */
 #define DEFINE_LOG(suffix, bits) \
     void _ITM_L##suffix(const uint##bits##_t *address) \
     { \

@@ -2,28 +2,31 @@
 /*
  * The compiler's interface: from functions to their clones.
  *
- * Tables are copied, and the copies' memory is never given back, so that a lookup takes no lock: it looks through
- * memory that stays what it is. A table that comes or goes meanwhile is none that the lookup needs, since the function
- * that it asks for is loaded.
+ * Tables are copied, and the memory of the copies is never given back, so a lookup takes no lock: the memory that it
+ * searches stays what it is. A lookup never needs a table that comes or goes meanwhile, since the function that it asks
+ * for is loaded.
  *
- * The C run-time refers to the registration weakly. That does not take this file out of an archive, but a program that
- * needs clones also looks them up.
+ * The C run-time refers to the registration weakly. A weak reference alone does not link this file from an archive, but
+ * a program that needs clones also looks them up.
  */
 #include "itm.h"
 
 #include <tm/lock/byte.h>
 
-/* Programs and libraries with clones that are loaded at one time. Functions of more are as if they had no clones. */
+/*
+ * The largest number of loaded programs and libraries with clones. Functions of further ones are treated as having
+ * none.
+ */
 #define TABLES_MAX 256
 
-/* As the compiler has it. */
+/* An entry in the compiler's format. */
 struct clone {
     void *function;
     void *clone;
 };
 
 struct clone_table {
-    /* 0: this place is free. */
+    /* 0: this slot is free. */
     size_t count;
     /* Sorted by function; null: never used. */
     struct clone *clones;
@@ -32,7 +35,7 @@ struct clone_table {
 };
 
 static struct clone_table tables[TABLES_MAX];
-/* Those above have never been used. */
+/* Slots from here on have never been used. */
 static size_t tables_end;
 static struct tm_byte_lock tables_lock;
 
@@ -53,7 +56,7 @@ static void sort(struct clone *clones, size_t count)
     }
 }
 
-/* A free place with room for so many, or null. */
+/* Returns a free slot with room for `count` clones, or null. */
 static struct clone_table *find_place(size_t count)
 {
     struct clone_table *unused = NULL;

@@ -56,6 +56,6 @@ DEFINE_WORDS(D, double)
 DEFINE_WORDS(CF, float _Complex)
 DEFINE_WORDS(CD, double _Complex)
 
-/* Of the x87's long double 6 bytes are nobody's. They are copied with it. */
+/* 6 bytes of the x87's long double have no meaning. They are copied with it. */
 DEFINE_WORDS(E, long double)
 DEFINE_WORDS(CE, long double _Complex)

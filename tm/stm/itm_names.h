@@ -23,7 +23,8 @@
     ITM_ALIAS(WaW##suffix, tm_store##bits)
 
 /*
- * `load_for_write`: how the names of loads begin that expect a store to the same place; tm_load where there are none.
+ * `load_for_write`: the beginning of the names of loads that expect a store to the same address; tm_load where there
+ * are none.
  */
 #define TM_ITM_NAMES(load_for_write) \
     ITM_ALIASES(U1, 8, load_for_write) \

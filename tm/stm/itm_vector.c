@@ -6,7 +6,7 @@ typedef int vector64 __attribute__((vector_size(8), may_alias));
 typedef float vector128 __attribute__((vector_size(16), may_alias));
 typedef float vector256 __attribute__((vector_size(32), may_alias));
 
-/* `target`: what the processor has to have for the type; whoever calls runs on such a one. */
+/* `target`: the processor feature that the type needs. Callers run only on processors that have it. */
 #define DEFINE_VECTOR(suffix, type, target) \
     target type _ITM_R##suffix(const type *address); \
     target void _ITM_W##suffix(type *address, type value); \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Memory: that of contexts and their sets, which grow between attempts and never inside one, and that which transactions allocate and free.
+ * The memory of contexts and their sets, which grow between attempts and never inside one, and the memory that
+ * transactions allocate and free.
  */
 #include <tm/interrupt.h>
 
@@ -19,7 +20,7 @@ static bool make(struct tm_log *log, size_t count, size_t entry_bytes)
 {
     if (log->begin)
         return true;
-    /* A read-only transaction's entries all go to one place, so there has to be one. */
+    /* Read-only transactions write all their entries to the same slot, so there has to be one. */
     log->begin = tm_port_allocate(count * entry_bytes, 0);
     log->next = log->begin;
     log->end = log->begin ? log->begin + count * entry_bytes : NULL;
@@ -61,7 +62,7 @@ void tm_sets_free(struct tm_transaction *transaction)
     tm_algorithm_unmake(transaction);
 }
 
-/* Twice as large. The attempt that filled it is over, but what an interrupt level has freed stays in its set. */
+/* Doubles a set. The attempt that filled it is over, but the set keeps the memory that an interrupt level has freed. */
 bool tm_set_grow(struct tm_transaction *transaction, struct tm_log *set)
 {
     size_t used_bytes = (size_t)(set->next - set->begin);
@@ -76,7 +77,7 @@ bool tm_set_grow(struct tm_transaction *transaction, struct tm_log *set)
     *set = (struct tm_log){begin, begin + used_bytes, begin + size_bytes};
     if (set != &transaction->written || tm_algorithm_make(transaction))
         return true;
-    /* Its index has stayed as it was, and holds no more than before. */
+    /* The index of the write set has kept its size, so the set holds no more than before. */
     set->end = begin + size_bytes / 2;
     return false;
 }
@@ -85,7 +86,7 @@ struct tm_transaction *tm_transaction_create(bool is_interrupt_level)
 {
     struct tm_transaction *transaction = tm_context_reuse(is_interrupt_level);
     if (!transaction) {
-        /* Aligned by hand: the host's allocator need not know of cache lines. */
+        /* Aligned here: the host's allocator need not know about cache lines. */
         char *memory = tm_port_allocate(sizeof *transaction + TM_CACHE_LINE_SIZE, 0);
         if (!memory)
             return NULL;
@@ -188,7 +189,7 @@ void tm_level_drain(struct tm_transaction *level)
         level->freed_drained = level->freed.begin;
 }
 
-/* After a commit, when nobody can read any more what it freed. */
+/* Runs after a commit, once no transaction can still read the memory that it freed. */
 void tm_memory_give_back(struct tm_transaction *transaction)
 {
     TM_LOG_EACH(void *, entry, &transaction->freed)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Reads, snapshots and owned records: what TL2 and 2PL share.
+ * Reads, snapshots and owned records, which TL2 and 2PL share.
  *
- * After Dice, Shalev, Shavit, "Transactional Locking II", DISC 2006, sections 2 and 3, and Felber, Fetzer, Riegel, "Dynamic Performance
- * Tuning of Word-Based Software Transactional Memory", PPoPP 2008. Where it departs from them:
- * - Commits do not advance the clock. Who meets a version later than the clock does (TL2's GV5), so that a store to one word costs one
- *   atomic operation.
- * - The first read needs no snapshot, and the transaction is invisible up to its second one: a transaction of one word pays for nothing else.
- * - A snapshot that turns out to be too old is moved forward where all reads still hold (as TinySTM does), not given up.
+ * After Dice, Shalev, Shavit, "Transactional Locking II", DISC 2006, sections 2 and 3, and Felber, Fetzer, Riegel,
+ * "Dynamic Performance Tuning of Word-Based Software Transactional Memory", PPoPP 2008. Departures:
+ * - Commits do not advance the clock. A transaction that meets a version beyond the clock advances it (TL2's GV5), so a
+ *   store to one word costs one atomic operation.
+ * - The first read needs no snapshot, and the transaction is invisible up to its second read: a transaction of one word
+ *   pays for nothing else.
+ * - A snapshot that is too old moves forward if all reads still hold (as in TinySTM); the transaction does not give up.
  */
 #include "transaction.h"
 
-/* A transaction waits so many turns for another's record before it restarts. */
+/* A transaction waits at most this many turns for the owner of a record before it restarts. */
 #define OWNER_TURNS_MAX 64
 
 uint64_t tm_load_sized(const void *address, uint32_t size_bytes)
@@ -47,7 +48,7 @@ static bool has_read(const struct tm_transaction *transaction)
     return transaction->reads.next != transaction->reads.begin;
 }
 
-/* Of a transaction that has no snapshot yet: the record of its first read. */
+/* The record of the first read, in a transaction that has no snapshot yet. */
 static tm_orec *first_read(const struct tm_transaction *transaction)
 {
     return *(tm_orec **)(void *)transaction->reads.begin;
@@ -74,29 +75,32 @@ bool tm_validate(const struct tm_transaction *transaction)
 void tm_extend(struct tm_transaction *transaction, uint64_t version)
 {
     check_not_doomed(transaction);
-    /* Who dooms a transaction may be late, and mean the one before. */
+    /* A request to restart may be late, and meant for the transaction before this one. */
     if (__atomic_load_n(&transaction->horizon, __ATOMIC_RELAXED) != transaction->horizon_own)
         tm_restart(transaction, TM_CAUSE_DOOMED);
     if (transaction->read_step_bytes == 0 && transaction->horizon_own)
         tm_restart(transaction, TM_CAUSE_READ_ONLY);
     tm_become_visible(transaction);
-    /* The first read was of a time of its own, which has to be within the snapshot. */
+    /* The first read has a time of its own, which the snapshot must include. */
     if (transaction->horizon_own == 0 && has_read(transaction) && version < transaction->first_version)
         version = transaction->first_version;
-    /* c -> version: no snapshot is later than the clock, and the read that needs this one will have it. */
+    /* c -> version: no snapshot is later than the clock, and the read that caused this extension needs this version. */
     uint64_t clock = __atomic_load_n(&tm_shared.clock, __ATOMIC_ACQUIRE);
     while (clock < version &&
            !__atomic_compare_exchange_n(&tm_shared.clock, &clock, version, true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
         ;
     TM_FENCE_AFTER_LOCKED();
-    /* The clock before the records: what changes a record after this look at it has a later version than this snapshot. */
+    /*
+     * The clock comes before the records: a change to a record after the look at it here has a later version than this
+     * snapshot.
+     */
     if (!tm_validate(transaction))
         tm_restart(transaction, TM_CAUSE_INVALID);
     transaction->horizon_own = (clock < version ? version : clock) + 1;
     __atomic_store_n(&transaction->horizon, transaction->horizon_own, __ATOMIC_RELAXED);
     /*
-     * A handler on this processor that has set the horizon to 0 meanwhile is found here. Of an obstinate transaction elsewhere the 0 may be
-     * lost: then this one is doomed only when it next owns a record, or commits.
+     * This finds a handler on this processor that has set the horizon to 0 meanwhile. A 0 from an obstinate transaction
+     * elsewhere may be lost: then this transaction sees the request only when it next owns a record, or commits.
      */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     check_not_doomed(transaction);
@@ -113,7 +117,7 @@ void tm_meet_owner(struct tm_transaction *transaction, uint64_t word, unsigned *
         return;
     } else if (__atomic_load_n(&owner->mode, __ATOMIC_RELAXED) == TM_MODE_OBSTINATE &&
                __atomic_load_n(&owner->obstinacy, __ATOMIC_RELAXED) < transaction->obstinacy) {
-        /* The older one may be waiting for what this one has interrupted. */
+        /* The older one may wait for a transaction that this handler has interrupted. */
         tm_overtake_asked(transaction);
         tm_restart(transaction, TM_CAUSE_LOCKED);
     } else {
@@ -122,14 +126,15 @@ void tm_meet_owner(struct tm_transaction *transaction, uint64_t word, unsigned *
         tm_overtake_asked(transaction);
     }
     check_not_doomed(transaction);
-    /* Whoever wants to run alone may own the record, and waits until this transaction has ended. */
+    /* The owner may be a transaction that wants to run alone, and waits until this one has ended. */
     if (__atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
         tm_restart(transaction, TM_CAUSE_SERIAL);
     tm_port_wait(turns);
 }
 
-/* Loads from an address whose record is `word`; false: the record changes meanwhile. */
-static bool load_unchanged(const void *address, uint32_t size_bytes, const tm_orec *orec, uint64_t word, uint64_t *value)
+/* Loads from an address whose record is `word`. False: the record has changed meanwhile. */
+static bool load_unchanged(const void *address, uint32_t size_bytes, const tm_orec *orec, uint64_t word,
+                           uint64_t *value)
 {
     *value = tm_load_sized(address, size_bytes);
     return __atomic_load_n(orec, __ATOMIC_ACQUIRE) == word;
@@ -142,13 +147,13 @@ static void log_read(struct tm_transaction *transaction, tm_orec *orec)
     transaction->reads.next += transaction->read_step_bytes;
 }
 
-/* The first read of an optimistic transaction, which leaves it invisible. False: the record changes meanwhile. */
+/* Does the first read of an optimistic transaction, which stays invisible. False: the record has changed meanwhile. */
 static bool load_first(struct tm_transaction *transaction, const void *address, uint32_t size_bytes, tm_orec *orec,
                        uint64_t word, uint64_t *value)
 {
     if (!load_unchanged(address, size_bytes, orec, word, value))
         return false;
-    /* While another ran alone it changed words and not their records. */
+    /* A transaction that ran alone has changed words without their records. */
     if (__atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin)
         tm_restart(transaction, TM_CAUSE_SERIAL);
     transaction->first_version = word;
@@ -196,7 +201,7 @@ void tm_own(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
             word = __atomic_load_n(orec, __ATOMIC_ACQUIRE);
             continue;
         }
-        /* Owned, it will not be looked at again: if it was read, then as it is now. */
+        /* An owned record is not validated later: so check now that an earlier read of it still holds. */
         if (has_read(transaction) && word >= transaction->horizon_own) {
             bool is_first_read = transaction->horizon_own == 0 && first_read(transaction) == orec;
             if (is_first_read && word != transaction->first_version)
@@ -208,7 +213,10 @@ void tm_own(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
                     continue;
             }
         }
-        /* Logged before it is owned: a handler that comes in between finds a record that is not this one's, and skips it. */
+        /*
+         * The entry comes before the ownership: a handler that interrupts here finds a record of another owner, and
+         * skips it.
+         */
         struct tm_owned *owned = tm_log_add(transaction, &transaction->owned, sizeof *owned);
         owned->orec = orec;
         owned->version = word;
@@ -217,7 +225,7 @@ void tm_own(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
         bool becomes_visible = !(transaction->activity & 1);
         if (becomes_visible)
             __atomic_store_n(&transaction->activity, transaction->activity + 1, __ATOMIC_RELEASE);
-        /* 0 | version -> 1 | number. Sequentially consistent: it is the fence behind `activity`. */
+        /* 0 | version -> 1 | number. Sequentially consistent, because it is also the fence behind `activity`. */
         bool is_owned = __atomic_compare_exchange_n(orec, &word, transaction->owned_word, false, __ATOMIC_SEQ_CST,
                                                     __ATOMIC_ACQUIRE);
         if (!is_owned)
@@ -230,7 +238,7 @@ void tm_own(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
         if (is_owned)
             break;
     }
-    /* Before what will be stored in place. Others see the record owned before they see that. */
+    /* Before stores in place: other processors see the record owned before they see those. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
@@ -249,7 +257,7 @@ void tm_disown(struct tm_transaction *transaction, uint64_t version)
 {
     TM_LOG_EACH(struct tm_owned, owned, &transaction->owned)
     {
-        /* 1 | number -> 0 | version. What a handler has let go of is another's by now, or free. */
+        /* 1 | number -> 0 | version. A record that a handler has released is free by now, or another transaction's. */
         uint64_t word = transaction->owned_word;
         __atomic_compare_exchange_n(owned->orec, &word, version ? version : owned->version, false, __ATOMIC_RELEASE,
                                     __ATOMIC_RELAXED);
@@ -272,7 +280,7 @@ void tm_undo(struct tm_log *log, size_t mark_bytes, struct tm_stack_range dead, 
     for (struct tm_undo *undo = (struct tm_undo *)(void *)log->next; (char *)undo-- != log->begin + mark_bytes;)
         if (!tm_is_in(dead, undo->address) && !tm_store_sized(stop, undo->address, undo->value, undo->size_bytes))
             break;
-    /* Not before all is done: a handler that comes in between does it once more. */
+    /* The log is emptied last: a handler that interrupts the loop repeats it. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     log->next = log->begin + mark_bytes;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Contexts, and what one of them has to know about all others: that they are out of its way before it runs alone, that there is none at
- * all (solo), or that none still reads what it has made private.
+ * Contexts, and what one context must know about all others: that they are out of its way before it runs alone, that
+ * there are none (solo), or that none still reads data that it has made private.
  *
- * A transaction is visible from its second read or its first owned record on: `activity` is odd. Becoming visible is the store, a full
- * fence, and a look at tm_shared.serial; running alone is the store to that, a full fence, and a look at every activity. So one of two
- * sees the other (Dekker). Before it is visible a transaction has read one word and owns nothing, and looks at tm_shared.serial after that
- * read: nobody needs to wait for it.
+ * A transaction is visible from its second read or its first owned record on: `activity` is odd. To become visible it
+ * stores `activity`, makes a full fence, and looks at tm_shared.serial. To run alone it stores tm_shared.serial, makes
+ * a full fence, and looks at every activity. So one of two sees the other (Dekker). An invisible transaction has read
+ * one word and owns nothing, and looks at tm_shared.serial after that read, so no transaction needs to wait for it.
  */
 #include "transaction.h"
 
 struct tm_transaction *tm_contexts[TM_PORT_CONTEXTS_MAX];
 
-/* 0 -> 1 while somebody registers or unregisters. */
+/* 0 -> 1 while a context is registered or unregistered. */
 static uint32_t registry_lock;
 
 static void registry_acquire(void)
@@ -27,7 +27,7 @@ static void registry_release(void)
     __atomic_store_n(&registry_lock, 0, __ATOMIC_RELEASE);
 }
 
-/* The state of a context stays where it is when its thread has gone, for whoever is looking at it, and for the next thread. */
+/* The state of a context survives its thread, for contexts that are looking at it and for its next thread. */
 bool tm_context_register(struct tm_transaction *transaction)
 {
     registry_acquire();
@@ -53,7 +53,10 @@ void tm_context_use(struct tm_transaction *transaction)
     registry_release();
     if (count == 1 || !TM_PORT_HAS_HEAVY_FENCE)
         return;
-    /* The one that has been alone either sees the count, or is seen here; also by a third that comes while the second still waits. */
+    /*
+     * Either the former solo context sees the count, or this context sees its solo_active. A third context that comes
+     * while the second still waits checks it too.
+     */
     tm_port_heavy_fence();
     uint32_t end = __atomic_load_n(&tm_shared.contexts_end, __ATOMIC_ACQUIRE);
     for (uint32_t number = 0; number < end; number++) {
@@ -92,7 +95,7 @@ void tm_become_visible(struct tm_transaction *transaction)
 {
     if (transaction->activity & 1)
         return;
-    /* even -> odd. Release: whoever sees it sees that this attempt is not the one that was overtaken. */
+    /* even -> odd. Release: a context that sees it also sees that this attempt has not been overtaken. */
     __atomic_store_n(&transaction->activity, transaction->activity + 1, __ATOMIC_RELEASE);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (TM_UNLIKELY(__atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE) != transaction->serial_begin))
@@ -103,14 +106,14 @@ void tm_wait_while_serial(struct tm_transaction *transaction)
 {
     unsigned turns = 0;
     while ((transaction->serial_begin = __atomic_load_n(&tm_shared.serial, __ATOMIC_ACQUIRE)) & 1) {
-        /* Whoever wants to run alone may be waiting for what this handler has interrupted. */
+        /* A transaction that wants to run alone may wait for one that this handler has interrupted. */
         if (transaction->is_interrupt_level)
             tm_overtake_visible(transaction);
         tm_port_wait(&turns);
     }
 }
 
-/* Until no other transaction can be in the way of one that runs alone. */
+/* Waits until no other transaction can disturb one that runs alone. */
 static void wait_until_alone(const struct tm_transaction *transaction)
 {
     uint32_t end = __atomic_load_n(&tm_shared.contexts_end, __ATOMIC_ACQUIRE);
@@ -119,7 +122,7 @@ static void wait_until_alone(const struct tm_transaction *transaction)
         if (other == transaction)
             continue;
         unsigned turns = 0;
-        /* What is overtaken owns nothing, will not store, and looks before it believes what it reads. */
+        /* An overtaken transaction owns nothing, will not store, and checks its state before it trusts a read. */
         while ((__atomic_load_n(&other->activity, __ATOMIC_ACQUIRE) & 1) &&
                !__atomic_load_n(&other->overtaken, __ATOMIC_ACQUIRE))
             tm_port_wait(&turns);
@@ -133,7 +136,8 @@ void tm_serial_begin(struct tm_transaction *transaction)
         transaction->interrupts = tm_port_interrupts_disable();
         uint64_t serial = __atomic_load_n(&tm_shared.serial, __ATOMIC_RELAXED) & ~1ull;
         /* even -> odd */
-        if (__atomic_compare_exchange_n(&tm_shared.serial, &serial, serial + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        if (__atomic_compare_exchange_n(&tm_shared.serial, &serial, serial + 1, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED))
             break;
         tm_port_interrupts_restore(transaction->interrupts);
         tm_port_wait(&turns);
@@ -146,8 +150,9 @@ bool tm_serial_try_upgrade(struct tm_transaction *transaction, struct tm_stack_r
 {
     uint64_t serial = transaction->serial_begin;
     transaction->interrupts = tm_port_interrupts_disable();
-    /* even -> odd. Where another runs alone, or did since the begin, this one restarts. */
-    if (!__atomic_compare_exchange_n(&tm_shared.serial, &serial, serial + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+    /* even -> odd. If another transaction runs alone, or has done so since the begin, this one restarts. */
+    if (!__atomic_compare_exchange_n(&tm_shared.serial, &serial, serial + 1, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_RELAXED)) {
         tm_port_interrupts_restore(transaction->interrupts);
         return false;
     }
@@ -166,7 +171,7 @@ bool tm_serial_try_upgrade(struct tm_transaction *transaction, struct tm_stack_r
 
 void tm_serial_end(struct tm_transaction *transaction)
 {
-    /* odd -> even, which is another even number than before */
+    /* odd -> even, another even number than before */
     uint64_t serial = __atomic_load_n(&tm_shared.serial, __ATOMIC_RELAXED);
     __atomic_store_n(&tm_shared.serial, serial + 1, __ATOMIC_RELEASE);
     tm_port_interrupts_restore(transaction->interrupts);
@@ -174,7 +179,10 @@ void tm_serial_end(struct tm_transaction *transaction)
 
 void tm_wait_for_readers(struct tm_transaction *transaction)
 {
-    /* No fence: this transaction's CAS of the records that it changed came before, and a reader looks at those after it became visible. */
+    /*
+     * No fence is needed: this transaction has already changed its records with a CAS, and a reader looks at them after
+     * it has become visible.
+     */
     uint32_t end = __atomic_load_n(&tm_shared.contexts_end, __ATOMIC_ACQUIRE);
     for (uint32_t number = 0; number < end; number++) {
         struct tm_transaction *other = tm_contexts[number];

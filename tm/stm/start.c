@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* tm_start's half in C. The other one is in arch/NAME/checkpoint.S. */
+/* The half of tm_start in C. The other half is in arch/NAME/checkpoint.S. */
 #include "transaction.h"
 
 unsigned tm_start_at(unsigned flags, const struct tm_checkpoint *checkpoint);

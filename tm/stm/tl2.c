@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Transactional Locking II: a store goes to the write set; the commit owns the records of all written words, looks at the versions of all
- * that was read, writes back and lets go.
+ * Transactional Locking II: a store goes to the write set; the commit owns the records of all written words, validates
+ * the versions of all reads, writes back and releases the records.
  *
- * After Dice, Shalev, Shavit, "Transactional Locking II", DISC 2006, and Bressler, "Software Transactional Memory in the Linux Kernel",
- * 2012, section 3.1. Where it departs from them, besides what reading.c says:
- * - The write set holds bytes of words, with a mask, so that stores of any size meet, and nothing but what was stored is written back.
- * - Pessimistic and obstinate transactions own what they read. Their stores are as lazy as all others.
- * - A store that meets another's record does not wait: nobody but the commit looks.
+ * After Dice, Shalev, Shavit, "Transactional Locking II", DISC 2006, and Bressler, "Software Transactional Memory in
+ * the Linux Kernel", 2012, section 3.1. Departures, besides those in reading.c:
+ * - The write set holds bytes of words, with a mask. So stores of any size combine, and only stored bytes are written
+ *   back.
+ * - Pessimistic and obstinate transactions own the records of their reads. Their stores are as lazy as all others.
+ * - A store to a word whose record is owned does not wait: only the commit looks at the record.
  */
 #include "itm_names.h"
 #include "transaction.h"
 
 const char tm_algorithm_name[] = "tl2";
 
-/* A slot of the index, epoch << 32 | entry, is free when it is of another epoch than the present one. */
+/* A slot of the index is epoch << 32 | entry. It is free if its epoch is not the present one. */
 #define INDEX_SLOTS_PER_ENTRY 2
 
 static size_t entries_max(const struct tm_transaction *transaction)
@@ -24,7 +25,7 @@ static size_t entries_max(const struct tm_transaction *transaction)
 
 bool tm_algorithm_make(struct tm_transaction *transaction)
 {
-    /* A power of two, as the number of entries is. */
+    /* A power of two, like the number of entries. */
     size_t slots = entries_max(transaction) * INDEX_SLOTS_PER_ENTRY;
     uint64_t *index = tm_port_allocate(slots * sizeof *index, 0);
     if (!index)
@@ -66,7 +67,7 @@ static uint64_t filter_bit(const uint64_t *address)
     return 1ull << ((uintptr_t)address >> 3 & 63);
 }
 
-/* The slot of a word: with its latest entry, or free. */
+/* The slot that holds the latest entry of a word, or a free one. */
 static uint64_t *find_slot(const struct tm_transaction *transaction, const uint64_t *address)
 {
     const struct tm_written *entries = (const void *)transaction->written.begin;
@@ -85,8 +86,8 @@ static struct tm_written *find(const struct tm_transaction *transaction, const u
     return (struct tm_written *)(void *)transaction->written.begin + (uint32_t)slot;
 }
 
-static __attribute__((__noinline__)) void write_new(struct tm_transaction *transaction, uint64_t *address, uint64_t value,
-                                                uint64_t mask)
+static __attribute__((__noinline__)) void write_new(struct tm_transaction *transaction, uint64_t *address,
+                                                uint64_t value, uint64_t mask)
 {
     struct tm_written *entry = tm_log_add(transaction, &transaction->written, sizeof *entry);
     *entry = (struct tm_written){address, value, mask};
@@ -104,7 +105,10 @@ static void write(struct tm_transaction *transaction, uint64_t *address, uint64_
         struct tm_written *entry = find(transaction, address);
         if (entry) {
             uint64_t merged = (entry->value & ~mask) | value;
-            /* An entry of before the innermost transaction that can be cancelled stays as it is: a later one covers it. */
+            /*
+             * An entry older than the innermost transaction that can be cancelled must not change: a later entry covers
+             * it.
+             */
             if (TM_UNLIKELY((char *)entry < transaction->written.begin + transaction->written_closed_bytes)) {
                 write_new(transaction, address, merged, entry->mask | mask);
             } else {
@@ -117,9 +121,9 @@ static void write(struct tm_transaction *transaction, uint64_t *address, uint64_
     write_new(transaction, address, value, mask);
 }
 
-/* The bytes of a word that were stored, over those in memory. */
-static __attribute__((__noinline__)) uint64_t load_written(struct tm_transaction *transaction, const struct tm_written *entry,
-                                                       uint64_t mask)
+/* The stored bytes of a word, over those in memory. */
+static __attribute__((__noinline__)) uint64_t load_written(struct tm_transaction *transaction,
+                                                       const struct tm_written *entry, uint64_t mask)
 {
     if ((entry->mask & mask) == mask)
         return entry->value;
@@ -128,12 +132,12 @@ static __attribute__((__noinline__)) uint64_t load_written(struct tm_transaction
     return (memory & ~entry->mask) | (value & entry->mask);
 }
 
-/* False: a handler has done, or undone, the rest. */
+/* Writes one word back. False: a handler has finished or undone the rest. */
 static bool write_back(const struct tm_written *entry, const uint32_t *stop)
 {
     if (TM_LIKELY(entry->mask == ~0ull))
         return tm_guarded_store64(stop, entry->address, entry->value);
-    /* By the largest pieces that were stored: others may store to the rest of the word, plainly. */
+    /* By the largest stored pieces: other threads may store plainly to the rest of the word. */
     for (uint32_t byte = 0; byte < 8;) {
         uint32_t size_bytes = 4;
         while (size_bytes > 1 && ((byte & (size_bytes - 1)) ||
@@ -149,7 +153,7 @@ static bool write_back(const struct tm_written *entry, const uint32_t *stop)
 
 static void write_back_all(const struct tm_transaction *transaction, struct tm_stack_range dead, const uint32_t *stop)
 {
-    /* In order: of two entries of a word the later one is complete. */
+    /* In order: where a word has two entries, the later one is complete. */
     TM_LOG_EACH(struct tm_written, entry, &transaction->written)
     {
         if (TM_UNLIKELY(!tm_is_in(dead, entry->address) && !write_back(entry, stop)))
@@ -176,7 +180,7 @@ bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_s
         tm_commit_reads(transaction);
         return false;
     }
-    /* All records are owned before any is looked at, and before the clock is. */
+    /* All records are owned before the look at the clock and before the validation. */
     TM_FENCE_AFTER_LOCKED();
     transaction->commit_version = changed ? tm_next_version(transaction) : 0;
     transaction->commit_dead = (struct tm_stack_range){TM_DEAD_BEGIN(), callers_stack};
@@ -195,13 +199,15 @@ bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_s
 void tm_algorithm_finish(struct tm_transaction *interrupted)
 {
     /*
-     * Not the words whose records it has let go of: they may be others' by now. Guarded, because a handler that interrupts this one here may
-     * meet the same transaction, finish it, and store to its words before this one goes on.
+     * Skips words whose records the transaction has released: they may belong to others by now. The stores are guarded,
+     * because a handler that interrupts this one here may meet the same transaction, finish it, and store to its words
+     * before this handler continues.
      */
     TM_LOG_EACH(struct tm_written, entry, &interrupted->written)
     {
         bool is_owned = __atomic_load_n(tm_orec_of(entry->address), __ATOMIC_RELAXED) == interrupted->owned_word;
-        if (is_owned && !tm_is_in(interrupted->commit_dead, entry->address) && !write_back(entry, &interrupted->overtaken))
+        if (is_owned && !tm_is_in(interrupted->commit_dead, entry->address) &&
+            !write_back(entry, &interrupted->overtaken))
             return;
     }
     tm_disown(interrupted, interrupted->commit_version);
@@ -209,7 +215,7 @@ void tm_algorithm_finish(struct tm_transaction *interrupted)
 
 void tm_algorithm_rollback(struct tm_transaction *transaction)
 {
-    /* Nothing was stored. The index is forgotten once, by the transaction itself: this may run on its behalf. */
+    /* There are no stores to undo. The transaction itself forgets the index, once: a handler may run this for it. */
     tm_disown(transaction, 0);
 }
 
@@ -225,7 +231,7 @@ void tm_algorithm_rollback_nested(struct tm_transaction *transaction, const stru
 {
     (void)dead;
     transaction->written.next = transaction->written.begin + nested->written_bytes;
-    /* Entries that covered earlier ones are gone: a new index. */
+    /* The entries that covered earlier ones are gone, so the index is made anew. */
     forget_index(transaction);
     uint64_t number = 0;
     TM_LOG_EACH(struct tm_written, entry, &transaction->written)
@@ -239,7 +245,7 @@ bool tm_algorithm_become_direct(struct tm_transaction *transaction, struct tm_st
 {
     if (transaction->overtaken || !tm_validate(transaction))
         return false;
-    /* Alone, so no record need be owned. */
+    /* The transaction runs alone, so it need not own records. */
     write_back_all(transaction, dead, &tm_never);
     tm_disown(transaction, 0);
     transaction->written.next = transaction->written.begin;

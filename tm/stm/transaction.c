@@ -2,18 +2,20 @@
 /* A transaction's life: begin, nesting, commit, restart, cancel. */
 #include "transaction.h"
 
-/* After so many restarts a transaction locks what it reads, and after so many more it runs alone. */
+/* After the first number of restarts a transaction locks what it reads, and after the second it runs alone. */
 #define RESTARTS_OPTIMISTIC_MAX 24
 #define RESTARTS_MAX 48
 
-/* A back-off is a random number of turns below 2 to the power of restarts and this, which two threads of ten nanoseconds each need
- * to get out of each other's way: the one that goes on does so for hundreds of transactions. */
+/*
+ * A back-off is a random number of turns below 2 to the power of this plus the restarts. Two threads with transactions
+ * of ten nanoseconds need that much to separate: the one that continues does so for hundreds of transactions.
+ */
 #define BACKOFF_TURNS_LOG2 5
 #define BACKOFF_TURNS_LOG2_MAX 13
-/* No thread of its processor runs while a handler waits. */
+/* While a handler waits, no thread of its processor runs. */
 #define BACKOFF_TURNS_LOG2_MAX_IN_INTERRUPTS 9
 
-/* Read-only transactions that leave records after one that would have had to look back. */
+/* After a read-only transaction that had to validate its reads, this many read-only transactions record their loads. */
 #define READ_ONLY_RECORDED 64
 
 struct tm_shared tm_shared = {.clock = 1};
@@ -21,7 +23,10 @@ tm_orec tm_orecs[TM_ORECS_COUNT] TM_ALIGNED_TO_LINE;
 struct tm_transaction tm_outside = {.direct = true, .unusual = true};
 const uint32_t tm_never;
 
-/* Whether loads leave a record: those of read-only transactions do not, unless such a one had to look back lately. */
+/*
+ * Decides whether loads leave a record. Those of read-only transactions do not, unless one recently had to validate its
+ * reads.
+ */
 TM_INLINE void choose_record(struct tm_transaction *transaction)
 {
     transaction->read_only = transaction->flags & TM_READ_ONLY;
@@ -48,7 +53,7 @@ static enum tm_mode mode_with_others(const struct tm_transaction *transaction)
     return TM_MODE_OPTIMISTIC;
 }
 
-/* An attempt of a transaction that is not an ordinary first one. All sets are empty: whoever ended the last attempt has seen to it. */
+/* Begins any attempt but an ordinary first one. All sets are empty: the end of the last attempt has emptied them. */
 static __attribute__((__noinline__)) void begin_attempt(struct tm_transaction *transaction)
 {
     transaction->unusual = true;
@@ -73,7 +78,7 @@ static uint32_t answer(const struct tm_transaction *transaction, const struct tm
     return transaction->direct && !transaction->direct_undo ? answers->direct : answers->started;
 }
 
-/* Word by word, as it was stored: a wider load would have to wait for those stores to leave the processor. */
+/* Copies word by word, like the stores: a wider load would have to wait until those stores have left the processor. */
 TM_INLINE void copy_checkpoint(struct tm_checkpoint *to, const struct tm_checkpoint *from)
 {
 #pragma GCC unroll 32
@@ -99,7 +104,7 @@ static uint32_t begin_nested(struct tm_transaction *transaction, uint32_t flags,
     if (nested->closed) {
         copy_checkpoint(&nested->checkpoint, checkpoint);
         nested->answers = answers;
-        /* Within one that cannot be cancelled, this one can. */
+        /* Inside a transaction that cannot be cancelled, this one can. */
         nested->began_undo = transaction->direct && !transaction->direct_undo;
         transaction->direct_undo |= nested->began_undo;
         nested->undo_bytes = log_bytes(&transaction->undo);
@@ -117,7 +122,7 @@ static uint32_t begin_nested(struct tm_transaction *transaction, uint32_t flags,
     return answer(transaction, answers);
 }
 
-/* The innermost transaction is over, but for the outermost. */
+/* Ends the innermost transaction, if it is not the outermost. */
 static struct tm_nested *end_nested(struct tm_transaction *transaction)
 {
     struct tm_nested *nested = (struct tm_nested *)(void *)transaction->nested.next - 1;
@@ -134,8 +139,9 @@ static struct tm_nested *end_nested(struct tm_transaction *transaction)
 }
 
 /*
- * The lower of two wins: who has interrupted more contexts, and then the older. An owner that does not run, because it was interrupted, must
- * not be the better of two of which the other runs: that one's interrupter would give way to somebody who cannot go on.
+ * Of two numbers the lower wins: more interrupted contexts come first, then the older transaction. An interrupted
+ * owner, which does not run, must not beat a transaction that runs: the handler that interrupted the owner would give
+ * way to a transaction that cannot go on.
  */
 static uint64_t next_obstinacy(const struct tm_transaction *transaction)
 {
@@ -172,7 +178,8 @@ static __attribute__((__noinline__)) uint32_t begin_unusual(struct tm_transactio
     return answer(transaction, answers);
 }
 
-uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *checkpoint, const struct tm_answers *answers)
+uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *checkpoint,
+                  const struct tm_answers *answers)
 {
     struct tm_transaction *transaction = tm_port_transaction();
     if (TM_UNLIKELY(transaction->depth | transaction->unusual | (flags & ~(TM_NOT_PRIVATIZING | TM_READ_ONLY))))
@@ -185,7 +192,7 @@ uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *
     transaction->depth = 1;
     if (tm_solo_begin(transaction)) {
         tm_mode_set(transaction, TM_MODE_SOLO);
-        /* Without a way back no registers need be kept. */
+        /* A transaction that cannot go back needs no registers kept. */
         if (!cancellable)
             return answers->direct;
         copy_checkpoint(&transaction->checkpoint, checkpoint);
@@ -204,7 +211,10 @@ uint32_t tm_begin(uint32_t flags, bool cancellable, const struct tm_checkpoint *
     return answers->started;
 }
 
-/* What every transaction has used. A handler that comes in between takes it for running, or for ended; and not for one to undo. */
+/*
+ * Resets what every transaction uses. A handler that interrupts this sees the transaction as running or as ended, and
+ * never as one to undo.
+ */
 TM_INLINE void end_attempt(struct tm_transaction *transaction)
 {
     uint64_t activity = transaction->activity;
@@ -223,7 +233,7 @@ TM_INLINE void end_attempt(struct tm_transaction *transaction)
     transaction->direct_undo = false;
 }
 
-/* What few have used. */
+/* Resets what few transactions use. */
 static void end_unusual_attempt(struct tm_transaction *transaction)
 {
     transaction->local.next = transaction->local.begin;
@@ -246,7 +256,10 @@ static void run_actions(struct tm_log *actions, size_t mark_bytes, bool backward
             begin->function(begin->argument);
 }
 
-/* A transaction that has nested, freed, restarted or run alone, or that was begun with rare flags; and no transaction. */
+/*
+ * Commits a transaction that has nested, freed, restarted or run alone, or that began with rare flags. It also answers
+ * where no transaction is open.
+ */
 static __attribute__((__noinline__)) int commit_unusual(struct tm_transaction *transaction, uintptr_t callers_stack)
 {
     if (transaction->depth != 1) {
@@ -337,7 +350,7 @@ void tm_rollback(struct tm_transaction *transaction, struct tm_stack_range dead)
     run_actions(&transaction->undo_actions, 0, true);
 }
 
-/* What a transaction called, down to this function. */
+/* The stack of the functions that a transaction called, down to this one. */
 #define DEAD_SINCE(checkpoint) \
     ((struct tm_stack_range){TM_DEAD_BEGIN(), tm_checkpoint_stack(checkpoint)})
 
@@ -388,7 +401,7 @@ void tm_restart(struct tm_transaction *transaction, enum tm_cause cause)
     transaction->restarts++;
     switch (cause) {
     case TM_CAUSE_FULL:
-        /* Without memory it runs alone, where only what can be taken back needs any. */
+        /* Without memory it runs alone. Then only stores that it may take back need memory. */
         if (!tm_set_grow(transaction, transaction->full)) {
             if (transaction->is_interrupt_level)
                 give_up(transaction);
@@ -426,7 +439,7 @@ void tm_log_full(struct tm_transaction *transaction, struct tm_log *log)
     transaction->full = log;
     if (!transaction->direct)
         tm_restart(transaction, TM_CAUSE_FULL);
-    /* Nobody waits for what a direct transaction owns: it owns nothing. */
+    /* A direct transaction owns nothing, so no transaction waits for it. */
     if (tm_set_grow(transaction, log))
         return;
     if (!transaction->cancellable)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Two-phase locking: a store owns the record of its word at once, remembers the old value and stores in place; a load remembers that it
- * has read the record's version. A commit looks at the versions once more and lets go.
+ * Two-phase locking: a store owns the record of its word at once, remembers the old value and stores in place; a load
+ * logs the record that it has read. A commit validates the versions once more and releases the records.
  *
- * After Schultz, "Using Software Transactional Memory in Interrupt-Driven Systems", 2009 (which uses Intel's library: Ni et al., "Design
- * and Implementation of Transactional Constructs for C/C++", OOPSLA 2008). Where it departs from them:
- * - Reads are consistent with each other at any time, by snapshots (reading.c), so that no transaction sees what never was.
- * - Pessimistic and obstinate transactions own what they read, as if it were written: readers do not share.
+ * After Schultz, "Using Software Transactional Memory in Interrupt-Driven Systems", 2009 (which uses Intel's library:
+ * Ni et al., "Design and Implementation of Transactional Constructs for C/C++", OOPSLA 2008). Departures:
+ * - Reads are consistent with each other at any time, through snapshots (reading.c), so no transaction sees a state
+ *   that never existed.
+ * - Pessimistic and obstinate transactions own the records of their reads as if they had written: readers do not share.
  */
 #include "itm_names.h"
 #include "transaction.h"
@@ -36,7 +37,7 @@ bool tm_algorithm_commit(struct tm_transaction *transaction, uintptr_t callers_s
         tm_commit_reads(transaction);
         return false;
     }
-    /* All records are owned before any is looked at, and before the clock is. */
+    /* All records are owned before the look at the clock and before the validation. */
     TM_FENCE_AFTER_LOCKED();
     bool changed = has_stored(transaction);
     transaction->commit_version = tm_next_version(transaction);
@@ -52,7 +53,10 @@ void tm_algorithm_finish(struct tm_transaction *interrupted)
 
 void tm_algorithm_rollback(struct tm_transaction *transaction)
 {
-    /* Somebody may have read what was stored, and look at the record again: it must not be as it was. */
+    /*
+     * Another transaction may have read a stored value, and will look at the record again: it must not find the old
+     * version.
+     */
     uint64_t version = tm_next_version(transaction);
     tm_undo(&transaction->undo, 0, transaction->rollback_dead, &transaction->overtaken);
     tm_disown(transaction, version);
@@ -77,7 +81,7 @@ bool tm_algorithm_become_direct(struct tm_transaction *transaction, struct tm_st
     transaction->commit_version = tm_next_version(transaction);
     if (transaction->overtaken || !tm_validate(transaction))
         return false;
-    /* What was stored is in place, and will not be taken back. */
+    /* The stored values are in place, and will not be taken back. */
     tm_disown(transaction, transaction->commit_version);
     transaction->undo.next = transaction->undo.begin;
     transaction->owned.next = transaction->owned.begin;
@@ -85,7 +89,8 @@ bool tm_algorithm_become_direct(struct tm_transaction *transaction, struct tm_st
     return true;
 }
 
-static __attribute__((__noinline__, cold)) void own_for_store(struct tm_transaction *transaction, tm_orec *orec, uint64_t word)
+static __attribute__((__noinline__, cold)) void own_for_store(struct tm_transaction *transaction, tm_orec *orec,
+                                                          uint64_t word)
 {
     if (transaction->read_only)
         tm_restart(transaction, TM_CAUSE_READ_ONLY);
