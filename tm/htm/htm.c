@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Which transactions the processor has, and what its failures are worth: <tm/htm.h>. */
+/* Finds the kind of the processor's transactions, and holds the budgets of failures: <tm/htm.h>. */
 #include <tm/htm.h>
 
 /*
- * Transactions that may fail before RTM counts as one that never commits: microcode can make all of them fail, and an
- * interrupt any one.
+ * The number of failed trials after which RTM counts as never committing: microcode can make all transactions fail, and
+ * an interrupt can make any one fail.
  */
 #define PROBES 64
 
 unsigned tm_htm_budgets[TM_HTM_CAUSES] = {
     [TM_HTM_CONFLICT] = 16,
     [TM_HTM_NONTRANSACTIONAL] = 16,
-    /* Who asks waits for somebody, and may do so a few times before it stands in somebody's way for good. */
+    /* A section with this failure waits for another processor, and may do so a few times before it takes the lock. */
     [TM_HTM_EXPLICIT] = 3,
     [TM_HTM_TAKEN] = 16,
     [TM_HTM_INTERRUPT] = 3,
@@ -84,7 +84,7 @@ enum tm_htm_kind tm_htm_find(void)
 {
     enum tm_htm_kind kind = probe(), before = TM_HTM_UNKNOWN;
 
-    /* Whoever is first decides for all: probes of one processor need not end alike. */
+    /* The first thread to finish decides for all: probes of one processor need not agree. */
     if (!__atomic_compare_exchange_n(&tm_htm_found.kind, &before, kind, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         kind = before;
     return kind;

@@ -6,7 +6,7 @@ void tm_byte_lock_wait(struct tm_byte_lock *lock)
     unsigned turns = 0;
 
     do {
-        /* Only reads while it is held: the line stays shared among the waiters until the release. */
+        /* Waiters only read while the lock is held: the line stays shared among them until the release. */
         while (__atomic_load_n(&lock->locked, __ATOMIC_RELAXED))
             tm_port_wait(&turns);
     } while (__atomic_exchange_n(&lock->locked, 1, __ATOMIC_ACQUIRE));

@@ -3,9 +3,9 @@
 #include <tm/lock/cx.h>
 
 /*
- * The lock was taken as a transaction wanted it, and has made it fail. Waits, so that the next try does not meet the
- * same holder; not for ever, as there may always be one. On Xmetatm the transaction is open again, and the word in
- * its read set when it is 0.
+ * The lock was taken while a transaction wanted it, which made the transaction fail. Waits, so that the next try does
+ * not meet the same holder, but for a bounded time, because there may always be a holder. On Xmetatm the transaction is
+ * open again, and the word is in its read set once it is 0.
  */
 static void wait_until_free(const struct tm_cx_lock *lock)
 {
@@ -15,7 +15,7 @@ static void wait_until_free(const struct tm_cx_lock *lock)
         tm_port_wait(&turns);
 }
 
-/* A transaction has failed: true when it is open again, and false when it has been left. */
+/* Handles a failed transaction: true when it is open again, false when it has ended. */
 static bool try_again(struct tm_cx_lock *lock, unsigned long status, struct tm_htm_tries *tries)
 {
     while (status != TM_HTM_STARTED) {
@@ -54,7 +54,7 @@ bool tm_cx_lock_try_slow(struct tm_cx_lock *lock, unsigned long status, struct t
     return false;
 }
 
-/* 0 -> TM_QUEUE_LOCKED where the contention manager says so; in the queue otherwise. */
+/* 0 -> TM_QUEUE_LOCKED if the contention manager allows it; otherwise the processor joins the queue. */
 void tm_cx_lock_acquire(struct tm_cx_lock *lock)
 {
     enum tm_htm_answer answer = TM_HTM_REFUSED;

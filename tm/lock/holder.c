@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* The checking build's report. It is composed here, because no host's formatting is known. */
+/* The checking build's report. It is composed here, because the library cannot rely on a host's formatting. */
 #include <tm/lock/holder.h>
 
 #if TM_CHECKING

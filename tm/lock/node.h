@@ -10,8 +10,8 @@
  *                                              v
  *     [head, next] -> [waiting, next] -> [waiting, NULL]
  *
- * The links point from the head to the tail. A node is linked only after the tail has been exchanged, so who finds NULL
- * in `next` and is not the tail waits for the link.
+ * The links point from the head to the tail. A node is linked only after the tail has been exchanged. So a processor
+ * that finds NULL in `next` while its node is not the tail waits for the link.
  */
 #ifndef TM_LOCK_NODE_H
 #define TM_LOCK_NODE_H
@@ -22,19 +22,19 @@
 
 struct tm_lock_node {
     struct tm_lock_node *next;
-    /* The one ahead. Unfair locks only, and not of the head. */
+    /* The predecessor. Only for unfair locks, and not for the head. */
     struct tm_lock_node *previous;
-    /* Not 0 once this is the head of the queue. */
+    /* Not 0 once this node is the head of the queue. */
     uint32_t head;
-    /* About how many are ahead. Unfair locks only. */
+    /* The approximate number of nodes ahead. Only for unfair locks. */
     uint32_t position;
-    /* Whether the waiter of this node sleeps. Paravirtualized locks only; sleepers sleep on it. */
+    /* Whether the waiter of this node sleeps. Only for paravirtualized locks; sleepers sleep on this word. */
     uint32_t state;
 } TM_ALIGNED_TO_LINE;
 
 struct tm_lock_processor {
     struct tm_lock_node nodes[TM_LOCK_LEVELS];
-    /* Nodes in use. An interrupt handler leaves it as it found it. */
+    /* Nodes in use. An interrupt handler restores it before it returns. */
     uint32_t levels;
 };
 
@@ -42,13 +42,13 @@ extern struct tm_lock_processor tm_lock_processors[TM_PROCESSORS_MAX];
 
 _Static_assert(TM_PROCESSORS_MAX < 1u << 14, "a tail has 14 bits for the processor's number and one");
 
-/* The tail of a word when this processor's node of this level is the last. Never 0. */
+/* The tail of a word in which this processor's node of this level is the last. Never 0. */
 TM_INLINE uint32_t tm_lock_tail(uint32_t processor, uint32_t level)
 {
     return (processor + 1) << 18 | level << 16;
 }
 
-/* The node that a tail, which is not 0, stands for. */
+/* The node that a tail other than 0 stands for. */
 TM_INLINE struct tm_lock_node *tm_lock_tail_node(uint32_t tail)
 {
     return &tm_lock_processors[(tail >> 18) - 1].nodes[tail >> 16 & (TM_LOCK_LEVELS - 1)];
@@ -60,7 +60,7 @@ TM_INLINE uint32_t tm_lock_node_processor(const struct tm_lock_node *node)
     return (uint32_t)(((uintptr_t)node - (uintptr_t)tm_lock_processors) / sizeof(struct tm_lock_processor));
 }
 
-/* The tail of a word when this node is the last. */
+/* The tail of a word in which this node is the last. */
 TM_INLINE uint32_t tm_lock_node_tail(const struct tm_lock_node *node)
 {
     uint32_t processor = tm_lock_node_processor(node);
@@ -69,7 +69,7 @@ TM_INLINE uint32_t tm_lock_node_tail(const struct tm_lock_node *node)
 }
 
 /*
- * Takes a node of this processor, and its tail: NULL when all four levels are in use. Ends with tm_lock_node_leave.
+ * Takes a node of this processor, and its tail: NULL when all four levels are in use. tm_lock_node_leave ends its use.
  */
 TM_INLINE struct tm_lock_node *tm_lock_node_enter(uint32_t *tail)
 {
@@ -84,11 +84,11 @@ TM_INLINE struct tm_lock_node *tm_lock_node_enter(uint32_t *tail)
     }
     processor->levels = level + 1;
     node = &processor->nodes[level];
-    /* The node is ours before we write to it: an interrupt handler that comes after this has another. */
+    /* The node is taken before this processor writes to it: a later interrupt handler takes another. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     /*
-     * Atomic for ThreadSanitizer's sake, to which a release of the locked byte is one of the whole word, and undoes our
-     * release of the tail.
+     * Atomic for ThreadSanitizer's sake: it takes a release of the locked byte for one of the whole word, which would
+     * undo the release of the tail here.
      */
     __atomic_store_n(&node->next, NULL, __ATOMIC_RELAXED);
     __atomic_store_n(&node->head, 0, __ATOMIC_RELAXED);
@@ -97,7 +97,7 @@ TM_INLINE struct tm_lock_node *tm_lock_node_enter(uint32_t *tail)
     return node;
 }
 
-/* Gives back the node of the innermost wait of this processor. */
+/* Gives back the node of this processor's innermost wait. */
 TM_INLINE void tm_lock_node_leave(void)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -107,8 +107,8 @@ TM_INLINE void tm_lock_node_leave(void)
 /*
  * (m, p, l) -> (tail, p, l): becomes the last in the queue. Returns the whole old word.
  *
- * Release, so that who finds the tail finds the node initialized; acquire, so that the initialization of the node of
- * tail m precedes our link in it.
+ * Release: a processor that finds the tail finds the node initialized. Acquire: the initialization of the node of tail
+ * m precedes this processor's link in it.
  */
 TM_INLINE uint32_t tm_lock_tail_exchange(union tm_queue_word *word, uint32_t tail)
 {
@@ -120,7 +120,7 @@ TM_INLINE uint32_t tm_lock_tail_exchange(union tm_queue_word *word, uint32_t tai
     return old;
 }
 
-/* The node behind, which has exchanged the tail, and links itself now if it has not. Acquire: finds it initialized. */
+/* The successor. It has exchanged the tail, and may still have to link itself. Acquire: finds it initialized. */
 TM_INLINE struct tm_lock_node *tm_lock_node_next(struct tm_lock_node *node)
 {
     struct tm_lock_node *next;

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The waiting half of the para-virtualized queued lock; tm/lock/paravirtualized.h tells the algorithm.
+ * The waiting half of the para-virtualized queued lock; tm/lock/paravirtualized.h describes the algorithm.
  *
  * How a waiter sleeps, in node.state:
  *
  *     AWAKE -> ASLEEP                the waiter, behind the head: sleeps until it is the head and the lock is released
- *     ASLEEP -> AWAKE                the waiter, which woke up for no reason or saw in time that it is the head
+ *     ASLEEP -> AWAKE                the waiter, which woke up early or saw in time that it is the head
  *     ASLEEP -> IN_TABLE             the holder, which makes it the head, and lets it sleep until the release
  *     AWAKE -> IN_TABLE              the head, before it sleeps
  *     IN_TABLE -> AWAKE              the release, before the lock is free; or the head, which has found it free
  *
- * IN_TABLE means: the table leads from the lock to this node, or will at once, and the word has the bit S, or will at
- * once. Both are written by who holds the lock (then S is set by it, and its own release finds it) or by the head. The
- * head looks for a state of AWAKE first, and for a word without S, which a release that is under way may not have
- * cleared yet. From then on only the head itself sets S. So each entry is looked up by the one release that finds S,
- * and by nobody else.
+ * IN_TABLE means that the table leads from the lock to this node, and that the word has the bit S; both are true now or
+ * will be at once. The writer of both is the holder of the lock (it has then set S, and its own release finds it) or
+ * the head. The head first waits for a state of AWAKE, and for a word without S, because a release that is under way
+ * may not have cleared it yet. From then on only the head itself sets S. So exactly one release, the one that finds S,
+ * looks up each entry.
  *
- * Why no wake-up is lost. Of a waiter: it writes ASLEEP and then reads `head`; the holder writes `head` and then reads
- * the state; all sequentially consistent, so one of them at least sees the other. If the waiter does, it does not
- * sleep, unless the holder has seen it as well and put it into the table: then it sleeps until that holder's release.
- * Of the head: the bit S and the locked bit are in one word, so either the release finds S or the head finds the lock
- * free. And the state changes before the wake-up, so who has not gone to sleep yet does not (tm_port_park compares).
+ * Why no wake-up is lost. A waiter writes ASLEEP and then reads `head`; the holder writes `head` and then reads the
+ * state; all are sequentially consistent, so at least one of them sees the other. If the waiter sees the holder's
+ * store, it does not sleep, unless the holder has also seen it and put it into the table: then it sleeps until that
+ * holder's release. For the head, the bit S and the locked bit are in one word, so either the release finds S or the
+ * head finds the lock free. And the state changes before the wake-up, so a waiter that has not gone to sleep yet does
+ * not (tm_port_park compares).
  */
 #include <tm/lock/paravirtualized.h>
 
@@ -32,9 +33,9 @@ enum sleep_state { AWAKE, ASLEEP, IN_TABLE };
 #define TURNS_MAX TM_PARAVIRTUALIZED_LOCK_TURNS_MAX
 
 /*
- * The table from locks to the heads of their queues, with linear probing. A processor is the head of one queue at each
- * nesting level at most, so it is never more than half full. A search does not end at an empty slot, so that an entry
- * can be taken out without a trace.
+ * The table from locks to the heads of their queues, with linear probing. A processor is the head of at most one queue
+ * at each nesting level, so the table is never more than half full. A search does not end at an empty slot, so removing
+ * an entry leaves no trace.
  */
 #define TABLE_SLOTS (2 * TM_LOCK_LEVELS * TM_PROCESSORS_MAX)
 
@@ -47,7 +48,7 @@ static struct slot {
 
 static struct slot *slot_at(const struct tm_paravirtualized_lock *lock, uint32_t probe)
 {
-    /* Fibonacci hashing of the address; its low bits are all alike. */
+    /* Fibonacci hashing of the address; its low bits are the same for all locks. */
     uint64_t hash = (uint64_t)(uintptr_t)lock * 0x9e3779b97f4a7c15;
 
     return &table[((uint32_t)(hash >> 32) + probe) % TABLE_SLOTS];
@@ -59,7 +60,7 @@ static void table_insert(const struct tm_paravirtualized_lock *lock, struct tm_l
         struct slot *slot = slot_at(lock, probe);
         const struct tm_paravirtualized_lock *none = NULL;
 
-        /* Acquire: who emptied the slot has read its node. */
+        /* Acquire: the processor that emptied the slot has finished reading its node. */
         if (__atomic_load_n(&slot->lock, __ATOMIC_RELAXED) == NULL &&
             __atomic_compare_exchange_n(&slot->lock, &none, lock, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
             /* Ordered before the removal by the bit S, which is set after this. */
@@ -69,7 +70,7 @@ static void table_insert(const struct tm_paravirtualized_lock *lock, struct tm_l
     }
 }
 
-/* The lock is in the table once. */
+/* Removes the lock's entry and returns its node. The lock is in the table exactly once. */
 static struct tm_lock_node *table_remove(const struct tm_paravirtualized_lock *lock)
 {
     for (uint32_t probe = 0; probe < TABLE_SLOTS; probe++) {
@@ -89,19 +90,23 @@ void tm_paravirtualized_lock_wake(struct tm_paravirtualized_lock *lock)
 {
     struct tm_lock_node *node;
 
-    /* The entry precedes S: pairs with the release of who set it. Our own subtraction has read S, but relaxed. */
+    /*
+     * The entry precedes S: this pairs with the release of the processor that set S. Our own subtraction read S, but
+     * relaxed.
+     */
     (void)__atomic_load_n(&lock->word.value, __ATOMIC_ACQUIRE);
     node = table_remove(lock);
-    /* While the lock is not free: after that the node may be in another queue. */
+    /* While the lock is not free: afterwards the node may be in another queue. */
     __atomic_store_n(&node->state, AWAKE, __ATOMIC_RELEASE);
-    /* (n,0,S) -> (n,0,0), n not 0. Only the head sets S, and it does not before it finds S cleared. */
+    /* (n,0,S) -> (n,0,0), n not 0. Only the head sets S, and not before it finds S cleared. */
     __atomic_store_n(&lock->word.locked, 0, __ATOMIC_RELEASE);
     tm_statistics_add(TM_STATISTIC_KICKS);
     tm_port_unpark(&node->state, tm_lock_node_processor(node));
 }
 
 /*
- * Takes the lock past the queue while the head does not forbid it, and for some turns: whether it did. Acquire if so.
+ * Tries for some turns to take the lock past the queue, while the head does not forbid it: whether it did. Acquire if
+ * so.
  */
 static bool steal(struct tm_paravirtualized_lock *lock)
 {
@@ -116,7 +121,7 @@ static bool steal(struct tm_paravirtualized_lock *lock)
                 tm_statistics_add(TM_STATISTIC_TRY_STEALS);
             return true;
         }
-        /* Nobody queues up, so we may be the head; or the head is awake. */
+        /* There is no queue, so this processor may become the head; or the head is awake. */
         if (!(word & TM_QUEUE_TAIL_MASK) || (word & TM_QUEUE_PENDING_MASK))
             return false;
         tm_port_relax();
@@ -124,10 +129,10 @@ static bool steal(struct tm_paravirtualized_lock *lock)
     return false;
 }
 
-/* Waits behind the one whose tail was found, until the holder makes us the head: awake, or in the table. */
+/* Waits behind `previous` until the holder makes this node the head: awake, or in the table. */
 static void wait_for_head(struct tm_lock_node *node, uint32_t tail)
 {
-    /* Release: our node is initialized for who reads the link. */
+    /* Release: this node is initialized before the predecessor reads the link. */
     __atomic_store_n(&tm_lock_tail_node(tail)->next, node, __ATOMIC_RELEASE);
     for (;;) {
         uint32_t asleep = ASLEEP;
@@ -137,13 +142,13 @@ static void wait_for_head(struct tm_lock_node *node, uint32_t tail)
                 return;
             tm_port_relax();
         }
-        /* Sequentially consistent, as in make_head: one of both sees the other. */
+        /* Sequentially consistent, as in make_head: at least one of the two sees the other. */
         __atomic_store_n(&node->state, ASLEEP, __ATOMIC_SEQ_CST);
         if (!__atomic_load_n(&node->head, __ATOMIC_SEQ_CST)) {
             tm_statistics_add(TM_STATISTIC_HALTS);
             tm_port_park(&node->state, ASLEEP);
         }
-        /* Fails where the holder has made us the head and put us into the table. */
+        /* Fails if the holder has made this node the head and put it into the table. */
         __atomic_compare_exchange_n(&node->state, &asleep, AWAKE, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
     }
 }
@@ -153,7 +158,7 @@ static bool take_pending(struct tm_paravirtualized_lock *lock)
 {
     uint32_t word = __atomic_load_n(&lock->word.value, __ATOMIC_RELAXED);
 
-    /* Fails and is tried again where somebody joins. */
+    /* Fails and is tried again when a waiter joins. */
     while (!(word & TM_QUEUE_LOCKED_MASK))
         if (__atomic_compare_exchange_n(&lock->word.value, &word, (word & TM_QUEUE_TAIL_MASK) | TM_QUEUE_LOCKED, 1,
                                         __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -162,8 +167,8 @@ static bool take_pending(struct tm_paravirtualized_lock *lock)
 }
 
 /*
- * Prepares the head, which is awake, for its sleep: whether the lock is held, and its release will wake us. Otherwise
- * the lock was free, and now is ours. Acquire if so.
+ * Prepares the head, which is awake, for its sleep. True: the lock is held, and its release will wake the head. False:
+ * the lock was free, and the head has taken it. Acquire if so.
  */
 static bool enter_table(struct tm_paravirtualized_lock *lock, struct tm_lock_node *node)
 {
@@ -196,7 +201,7 @@ static void wait_as_head(struct tm_paravirtualized_lock *lock, struct tm_lock_no
         __atomic_store_n(&lock->word.pending, 0, __ATOMIC_RELAXED);
         /* Acquire: if a release has just set it, S is still set below, or the lock is free. */
         if (__atomic_load_n(&node->state, __ATOMIC_ACQUIRE) == AWAKE) {
-            /* That release is about to clear S, and must not clear ours. */
+            /* That release is about to clear S, and must not clear the S that this processor sets. */
             if (__atomic_load_n(&lock->word.value, __ATOMIC_ACQUIRE) & SLEEPING)
                 continue;
             if (!enter_table(lock, node))
@@ -208,8 +213,8 @@ static void wait_as_head(struct tm_paravirtualized_lock *lock, struct tm_lock_no
 }
 
 /*
- * Makes the next the head. If it sleeps it may go on until our release, which finds it in the table. The caller holds
- * the lock.
+ * Makes the next waiter the head. If it sleeps, it may sleep until this processor's release, which finds it in the
+ * table. The caller holds the lock.
  */
 static void make_head(struct tm_paravirtualized_lock *lock, struct tm_lock_node *next)
 {
@@ -243,7 +248,7 @@ void tm_paravirtualized_lock_wait(struct tm_paravirtualized_lock *lock)
     if (word & TM_QUEUE_TAIL_MASK)
         wait_for_head(node, word);
     wait_as_head(lock, node);
-    /* (n,0,1) -> (0,0,1) where we are the last. */
+    /* (n,0,1) -> (0,0,1) if this is the last node. */
     word = tail | TM_QUEUE_LOCKED;
     if (!__atomic_compare_exchange_n(&lock->word.value, &word, TM_QUEUE_LOCKED, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         make_head(lock, tm_lock_node_next(node));

@@ -5,7 +5,7 @@ void tm_ticket_lock_wait(struct tm_ticket_lock *lock, uint16_t ticket)
 {
     unsigned turns = 0;
 
-    /* The acquire pairs with the release of the ticket before. */
+    /* The acquire pairs with the release by the holder of the ticket before. */
     while (__atomic_load_n(&lock->serving, __ATOMIC_ACQUIRE) != ticket)
         tm_port_wait(&turns);
 }

@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The waiting half of the unfair queued lock; tm/lock/unfair.h tells the algorithm.
+ * The waiting half of the unfair queued lock; tm/lock/unfair.h describes the algorithm.
  *
- * The queue is of those who wait, and is not what decides who gets the lock: the locked byte does. Two rules keep the
+ * The queue holds the waiters. It does not decide which of them gets the lock: the locked byte does. Two rules keep the
  * queue whole.
  *
- *   1. Who is in the queue leaves it only while it holds the lock, and before it releases it, wherever it stands.
- *   2. The links between two nodes, and which node is the head, are changed only by who leaves.
+ *   1. A waiter leaves the queue only while it holds the lock, and before it releases it, from any position.
+ *   2. Only a leaving processor changes the links between two nodes, and which node is the head.
  *
- * So the lock itself guards the inside of the queue, one leaves at a time, and its neighbours stand still: they cannot
- * leave. What goes on at the same time is at the end of the queue, where others join: they exchange the tail, and then
- * write `next` of the node that was the tail, which is NULL.
+ * So the lock itself guards the inside of the queue: one processor leaves at a time, and its neighbours stand still,
+ * because they cannot leave. Only the end of the queue changes at the same time: joining processors exchange the tail,
+ * and then write `next` of the node that was the tail, which is NULL.
  *
- * Who leaves from the middle, B:
+ * B leaves from the middle:
  *
  *     [A head] <=> [B holds the lock] <=> [C]        C.previous = A; A.next = C
  *     [A head] <=====================> [C]
  *
- * The last, C:
+ * C, the last, leaves:
  *
  *     [A head] <=> [B] <=> [C holds the lock]        B.next = NULL; tail C -> B
  *     [A head] <=> [B]
  *
- *   B.next is cleared first: as soon as B is the tail again, somebody may join behind it and write B.next. If
- *   somebody joins before the tail is set back, the compare-and-swap fails, C waits for the link and leaves as from
+ *   B.next is cleared first: as soon as B is the tail again, another processor may join behind it and write B.next. If
+ *   a processor joins before the tail is set back, the compare-and-swap fails, C waits for the link and leaves as from
  *   the middle.
  *
- * The head, A:
+ * A, the head, leaves:
  *
  *     [A head, holds the lock] <=> [B]               B.head = 1
  *     [B head]
  *
- *   Whether A is the head was decided by who left before it, under the lock: it cannot become the head while it
+ *   The processor that left before A decided under the lock whether A is the head: A cannot become the head while it
  *   leaves.
  *
- * A node that was left is in use again at once, maybe in another lock's queue. Who still points at it is a waiter that
- * reads `previous` to learn its position, which is a hint: the node is never freed, and any number will do.
+ * A left node is in use again at once, perhaps in another lock's queue. Only a waiter that reads `previous` to learn
+ * its position still points at it. The position is a hint: the node is never freed, and any number will do.
  *
- * Orderings. All of the above is written under the lock and so ordered by its release and acquire, except towards those
- * who join and who wait: the link to a node is a release and is read with acquire (the node's fields precede it),
- * `head` is for its reader to try at every turn and orders nothing. In between a release and the next acquire there may
- * be joins, which change the tail: see tm/lock/queued.c.
+ * Orderings. All of the above is written under the lock and so ordered by its release and acquire, except towards
+ * joining and waiting processors. The link to a node is a release and is read with acquire (the node's fields precede
+ * it). `head` lets its reader try at every turn and orders nothing. Processors may join in between a release and the
+ * next acquire and change the tail: see tm/lock/queued.c.
  */
 #include <tm/lock/unfair.h>
 
 #include "node.h"
 
-/* Joins the queue as its last. */
+/* Joins the queue as its last node. */
 static void join(struct tm_unfair_lock *lock, struct tm_lock_node *node, uint32_t tail)
 {
     uint32_t word = tm_lock_tail_exchange(&lock->word, tail);
@@ -54,7 +54,7 @@ static void join(struct tm_unfair_lock *lock, struct tm_lock_node *node, uint32_
     if (word & TM_QUEUE_TAIL_MASK) {
         struct tm_lock_node *previous = tm_lock_tail_node(word);
 
-        /* Before the link: who finds us may leave, and then changes it. */
+        /* Before the link: a processor that finds this node may leave, and then changes `previous`. */
         __atomic_store_n(&node->previous, previous, __ATOMIC_RELAXED);
         __atomic_store_n(&previous->next, node, __ATOMIC_RELEASE);
     } else {
@@ -62,7 +62,7 @@ static void join(struct tm_unfair_lock *lock, struct tm_lock_node *node, uint32_
     }
 }
 
-/* How far from the head, about. */
+/* The approximate distance from the head. */
 static uint32_t position_update(struct tm_lock_node *node)
 {
     uint32_t position = 0;
@@ -76,7 +76,7 @@ static uint32_t position_update(struct tm_lock_node *node)
     return position;
 }
 
-/* Turns between two attempts from this position: powers of two. */
+/* Turns between two attempts from this position, a power of two. */
 static uint32_t steal_turns(uint32_t position)
 {
     uint32_t turns = 1;
@@ -94,7 +94,7 @@ static bool take(struct tm_unfair_lock *lock)
            !(__atomic_fetch_or(&lock->word.value, TM_QUEUE_LOCKED, __ATOMIC_ACQUIRE) & TM_QUEUE_LOCKED);
 }
 
-/* Waits in the queue, wherever that is by now, until the lock is taken. Acquire. */
+/* Waits in the queue, at whatever position, until this processor has taken the lock. Acquire. */
 static void wait_and_take(struct tm_unfair_lock *lock, struct tm_lock_node *node)
 {
     uint32_t position;
@@ -104,7 +104,7 @@ static void wait_and_take(struct tm_unfair_lock *lock, struct tm_lock_node *node
         position = position_update(node);
         for (uint32_t turn = steal_turns(position); turn; turn--) {
             tm_port_wait(&turns);
-            /* Who is the head by now need not wait for the rest of its turns. */
+            /* A node that has become the head need not wait for the rest of its turns. */
             if (position && __atomic_load_n(&node->head, __ATOMIC_RELAXED))
                 break;
         }
@@ -130,7 +130,9 @@ static void leave(struct tm_unfair_lock *lock, struct tm_lock_node *node, uint32
             __atomic_store_n(&previous->next, NULL, __ATOMIC_RELAXED);
             left |= tm_lock_node_tail(previous);
         }
-        /* (n, 1) -> (m, 1). Release: whoever joins behind m writes its `next` after we have cleared it. */
+        /*
+         * (n, 1) -> (m, 1). Release: a processor that joins behind m writes its `next` after this one has cleared it.
+         */
         if (__atomic_compare_exchange_n(&lock->word.value, &word, left, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
             return;
     }
@@ -139,7 +141,7 @@ static void leave(struct tm_unfair_lock *lock, struct tm_lock_node *node, uint32
         __atomic_store_n(&next->previous, previous, __ATOMIC_RELAXED);
         __atomic_store_n(&previous->next, next, __ATOMIC_RELAXED);
     } else {
-        /* At once, for who is behind it and asks before it has noticed. */
+        /* At once: a waiter behind the new head may read its position before the head has noticed. */
         __atomic_store_n(&next->position, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&next->head, 1, __ATOMIC_RELAXED);
     }

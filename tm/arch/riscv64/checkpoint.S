@@ -2,7 +2,8 @@
 /*
  * riscv64: the begins, which return again, and the way back into them.
  *
- * A begin stores what its caller expects to be preserved into a struct tm_checkpoint (tm/arch.h) in its own frame:
+ * A begin stores the registers that its caller expects to be preserved into a struct tm_checkpoint (tm/arch.h) in its
+ * own frame:
  *
  *     0 s0 ... 88 s11 | 96 sp | 104 ra | 112 fs0 ... 200 fs11, where the calling convention preserves these
  *
@@ -19,7 +20,7 @@
 #define CHECKPOINT_SIZE_BYTES 112
 #endif
 
-/* Does `operation` with each preserved register and its place above `base`. */
+/* Does `operation` with each preserved register and its slot above `base`. */
 .macro EACH_INTEGER operation, base
     .irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     \operation s\number, (8 * \number)(\base)
@@ -34,7 +35,7 @@
 #endif
 .endm
 
-/* unsigned name(unsigned how): the answer of function(how, checkpoint). */
+/* unsigned name(unsigned how): returns the answer of function(how, checkpoint). */
 .macro BEGIN name, function
     .globl  \name
     .type   \name, @function

@@ -2,7 +2,8 @@
 /*
  * x86-64: the begins, which return again, and the way back into them.
  *
- * A begin stores what its caller expects to be preserved into a struct tm_checkpoint (tm/arch.h) in its own frame:
+ * A begin stores the registers that its caller expects to be preserved into a struct tm_checkpoint (tm/arch.h) in its
+ * own frame:
  *
  *     0 rbx | 8 rbp | 16 r12 | 24 r13 | 32 r14 | 40 r15 | 48 rsp after the return | 56 return address
  *
@@ -23,10 +24,10 @@
 #endif
 
 #define CHECKPOINT_SIZE_BYTES 64
-/* The return address is above; calls are made with the stack on a multiple of 16. */
+/* The return address is above; a call needs the stack at a multiple of 16. */
 #define FRAME_SIZE_BYTES (CHECKPOINT_SIZE_BYTES + 8)
 
-/* unsigned name(unsigned how): the answer of function(how, checkpoint). */
+/* unsigned name(unsigned how): returns the answer of function(how, checkpoint). */
 .macro BEGIN name, function
     .globl  \name
     .type   \name, @function
@@ -65,8 +66,8 @@ BEGIN _ITM_beginTransaction, tm_itm_begin
 
 /*
  * void tm_checkpoint_resume(const struct tm_checkpoint *checkpoint, unsigned answer): returns from the begin once more.
- * The return address goes back to where the begin's caller had put it, and a return takes it, since an indirect jump
- * may go to landing pads only.
+ * It puts the return address where the begin's caller had put it, and returns, since an indirect jump may go only to
+ * landing pads.
  */
     .globl  tm_checkpoint_resume
     .type   tm_checkpoint_resume, @function

@@ -39,15 +39,15 @@ enum tm_htm_kind {
 
 /* Why a transaction failed. */
 enum tm_htm_cause {
-    /* Another transaction had the better of it (RTM: or any other access did, it cannot tell). */
+    /* Another transaction won the conflict (on RTM, perhaps another access: RTM cannot tell). */
     TM_HTM_CONFLICT,
-    /* An access outside transactions had. */
+    /* An access outside transactions won the conflict. */
     TM_HTM_NONTRANSACTIONAL,
-    /* It asked: tm_htm_abort. */
+    /* It asked for the failure: tm_htm_abort. */
     TM_HTM_EXPLICIT,
-    /* It found a lock taken, and asked. */
+    /* It found a lock taken, and asked for the failure. */
     TM_HTM_TAKEN,
-    /* It needs exclusion: it was about to do what cannot be undone (Xmetatm), or asked. */
+    /* It needs exclusion: it was about to do something that cannot be undone (Xmetatm), or asked for the failure. */
     TM_HTM_IO,
     TM_HTM_CAPACITY,
     TM_HTM_INTERRUPT,
@@ -61,7 +61,7 @@ enum tm_htm_cause {
 /* The answer of tm_htm_begin and tm_htm_again when the transaction is open and has done nothing yet. */
 #define TM_HTM_STARTED 0UL
 
-/* How often one waits for a lock that is taken, in a transaction that has done nothing yet, and in one that has. */
+/* The number of tests of a taken lock, in a transaction that has done nothing yet, and in one that has. */
 extern unsigned tm_htm_wait_turns;
 extern unsigned tm_htm_nested_wait_turns;
 
@@ -76,13 +76,15 @@ enum tm_htm_answer {
 };
 
 /*
- * How often one section fails before it takes its lock, by the cause of the last failure: data, for programs to
- * change before they start their threads. A conflict may end well the next time; what needs exclusion, room or
- * another level will need it again.
+ * The number of failures after which a section takes its lock, by the cause of the last failure. Programs may change
+ * these data before they start their threads. A conflict may end well the next time; a section that needs exclusion,
+ * room or another level will need it again.
  */
 extern unsigned tm_htm_budgets[TM_HTM_CAUSES];
 
-/* The kind, where it has been found out; tm_htm_kind gives it. Every transaction reads it, so nobody shares its line. */
+/*
+ * The kind, once it has been found; tm_htm_kind returns it. Every transaction reads it, so it has its own cache line.
+ */
 extern struct tm_htm_found {
     enum tm_htm_kind kind;
 } TM_ALIGNED_TO_LINE tm_htm_found;
@@ -95,14 +97,14 @@ TM_STATIC_ASSERT(TM_STATISTIC_ABORTS_OTHER - TM_STATISTIC_ABORTS_CONFLICT == TM_
  */
 enum tm_htm_kind tm_htm_find(void);
 
-/* From here on there are no transactions: for comparisons. Before the first use of a lock. */
+/* Turns transactions off from here on, for comparisons. Before the first use of a lock. */
 void tm_htm_disable(void);
 
-/* "none", "rtm", "xmetatm"; and a cause's name, as reports print it. */
+/* Names for reports: "none", "rtm", "xmetatm"; and the name of a cause. */
 const char *tm_htm_kind_name(enum tm_htm_kind kind);
 const char *tm_htm_cause_name(enum tm_htm_cause cause);
 
-/* The hardware transactions of this processor. Never TM_HTM_UNKNOWN, and always the same. */
+/* The kind of this processor's hardware transactions. Never TM_HTM_UNKNOWN, and always the same. */
 TM_INLINE enum tm_htm_kind tm_htm_kind(void);
 
 #if defined(TM_HTM_OFF) || !(defined(__x86_64__) || (defined(__riscv) && __riscv_xlen == 64))
@@ -121,38 +123,38 @@ TM_INLINE enum tm_htm_kind tm_htm_kind(void);
  *     Begins a transaction, or another level of the one that is open: TM_HTM_STARTED. Returns again when the
  *     outermost fails, with another status. The outermost is ordered as by a full fence.
  * enum tm_htm_cause tm_htm_cause(unsigned long status)
- *     Of a status that is not TM_HTM_STARTED.
+ *     The cause in a status other than TM_HTM_STARTED.
  * unsigned long tm_htm_again(void)
- *     Goes on with a failed transaction; as tm_htm_begin.
+ *     Continues a failed transaction; like tm_htm_begin.
  * void tm_htm_abandon(void)
- *     Leaves a failed transaction.
+ *     Ends a failed transaction without a commit.
  * void tm_htm_commit(void)
- *     Leaves a level; at the outermost everything takes effect at once, ordered as by a full fence.
+ *     Ends a level; at the outermost all stores take effect at once, ordered as by a full fence.
  * void tm_htm_abort(enum tm_htm_cause cause)
  *     In a transaction: makes it fail with TM_HTM_EXPLICIT, TM_HTM_TAKEN or TM_HTM_IO. Does not return.
  * bool tm_htm_active(void)
- *     In a transaction. (A failed one of RTM does not count: it has ended.)
+ *     Whether a transaction is open. (A failed one of RTM does not count: it has ended.)
  * bool tm_htm_test(const uint32_t *word, uint32_t value)
- *     The word has the value. If so, in a transaction, it joins the read set: who changes it makes the transaction
- *     fail. Acquire.
+ *     Whether the word has the value. If so, in a transaction, the word joins the read set: a processor that changes it
+ *     makes the transaction fail. Acquire.
  * bool tm_htm_wait(const uint32_t *word, uint32_t value)
- *     In a transaction, after tm_htm_test said no: true when the word has come to have the value, and is in the read
- *     set. Xmetatm: tests tm_htm_wait_turns times, and after that says no; a nested one tests
- *     tm_htm_nested_wait_turns times and then fails with TM_HTM_TAKEN. RTM: fails with TM_HTM_TAKEN at once, because
- *     the word is in its read set already.
+ *     In a transaction, after tm_htm_test has returned false: returns true once the word has the value and is in the
+ *     read set. Xmetatm tests tm_htm_wait_turns times, and then returns false; in a nested transaction it tests
+ *     tm_htm_nested_wait_turns times and then fails with TM_HTM_TAKEN. RTM fails with TM_HTM_TAKEN at once, because the
+ *     word is in its read set already.
  * void tm_htm_count(uint64_t *counter)
- *     For a failed transaction: adds one to a counter of this processor, for good, and in no transaction's sets.
+ *     For a failed transaction: adds one to a counter of this processor, permanently, and in no transaction's sets.
  * struct tm_htm_tries tm_htm_tries(void), unsigned tm_htm_tries_failed(struct tm_htm_tries *tries)
- *     Count failures of one outermost transaction in a way that survives them: made before tm_htm_begin, told of each
- *     failure.
+ *     Count failures of one outermost transaction in a way that survives them. tm_htm_tries comes before tm_htm_begin,
+ *     tm_htm_tries_failed after each failure.
  * enum tm_htm_answer tm_htm_acquire(uint32_t *word, uint32_t value)
  *     Outside transactions: 0 -> value, acquire. A contention manager may refuse, in favour of the transactions that
  *     have read the word.
  * void tm_htm_order(void)
- *     Stands between a lock's acquisition, which made transactions fail, and the first access to what they wrote.
+ *     Orders a lock's acquisition, which made transactions fail, before the first access to their data.
  */
 
-/* Counts, and what is counted stays where the transaction fails again. */
+/* Counts. The count survives a later failure of the transaction. */
 TM_INLINE void tm_htm_statistics_add(enum tm_statistic statistic)
 {
 #if TM_STATISTICS
@@ -163,8 +165,8 @@ TM_INLINE void tm_htm_statistics_add(enum tm_statistic statistic)
 }
 
 /*
- * A transaction has failed: true when it is worth another try by its budget, and by `limit` failures in all. Adds the
- * failure to `tries`.
+ * After a failure: whether the transaction's budget allows another try, and `limit` failures in all. Adds the failure
+ * to `tries`.
  */
 TM_INLINE bool tm_htm_may_retry(unsigned long status, struct tm_htm_tries *tries, unsigned limit)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What locks and hardware transactions count, where the library and its callers are compiled with -DTM_STATISTICS=1.
- * Otherwise counting is nothing, and reading gives zeros.
+ * Counters of locks and hardware transactions. They need -DTM_STATISTICS=1 for the library and its callers. Otherwise
+ * counting compiles to nothing, and reading gives zeros.
  *
- * Each processor has counters of its own, so counting shares no line. An interrupt handler that counts in the middle of
- * a count may lose one of both.
+ * Each processor has its own counters, so counting shares no line. If an interrupt handler counts during a count, one
+ * of the two may be lost.
  */
 #ifndef TM_STATISTICS_H
 #define TM_STATISTICS_H
@@ -16,8 +16,8 @@
 #endif
 
 /*
- * The registry: X(NAME, name, what it counts). The steals by position are twelve, as in Long, "Unfair Queued Spinlocks
- * and Transactional Locks", 2015; the last also counts those from further back. The aborts are in the order of enum
+ * The registry: X(NAME, name, description). The twelve steals by position are those of Long, "Unfair Queued Spinlocks
+ * and Transactional Locks", 2015; the last also counts steals from further back. The aborts are in the order of enum
  * tm_htm_cause.
  */
 #define TM_STATISTICS_REGISTRY(X) \
@@ -60,7 +60,7 @@ enum tm_statistic {
 
 #define TM_STATISTICS_POSITIONS 12u
 
-/* Adds up the counters of all processors. The sums are of one moment only if no processor counts meanwhile. */
+/* Adds up the counters of all processors. The sums belong to one moment only if no processor counts meanwhile. */
 void tm_statistics_read(uint64_t counts[TM_STATISTICS_COUNT]);
 
 /* Sets all counters to 0. Counts made meanwhile may be kept or lost. */
@@ -78,7 +78,8 @@ extern struct tm_statistics {
 } TM_ALIGNED_TO_LINE tm_statistics[TM_PROCESSORS_MAX];
 
 /*
- * Only the processor itself writes, so this need not be an atomic addition; the accesses are, for who reads the sums.
+ * Only the processor itself writes, so the addition need not be atomic. The accesses are atomic for readers of the
+ * sums.
  */
 TM_INLINE void tm_statistics_add(enum tm_statistic statistic)
 {

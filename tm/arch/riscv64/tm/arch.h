@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* riscv64: what a transaction keeps of the registers, and stores that an interrupt handler can forbid. */
+/* riscv64: the registers that a transaction keeps, and stores that an interrupt handler can forbid. */
 #ifndef TM_ARCH_H
 #define TM_ARCH_H
 
@@ -11,10 +11,10 @@
 #define TM_CHECKPOINT_WORDS 14
 #endif
 
-/* The stack pointer of a function's caller, when it had called: s0 is the stack pointer at the entry. */
+/* The stack pointer of a function's caller, after the call has returned: s0 is the stack pointer at the entry. */
 #define TM_CALLERS_STACK() ((uintptr_t)__builtin_frame_address(0))
 
-/* An SC that is ordered both ways still lets a later load be early, before the SC's own store. */
+/* A later load may still take effect before the SC's own store, even if the SC is ordered both ways. */
 #define TM_FENCE_AFTER_LOCKED() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 #include <tm/arch/common.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* x86-64: what a transaction keeps of the registers, and stores that an interrupt handler can forbid. */
+/* x86-64: the registers that a transaction keeps, and stores that an interrupt handler can forbid. */
 #ifndef TM_ARCH_H
 #define TM_ARCH_H
 
@@ -7,17 +7,17 @@
 #define TM_CHECKPOINT_STACK 6
 #define TM_CHECKPOINT_WORDS 8
 
-/* The stack pointer of a function's caller, when it had called. */
+/* The stack pointer of a function's caller, after the call has returned. */
 #define TM_CALLERS_STACK() ((uintptr_t)__builtin_dwarf_cfa())
 
-/* Stores are seen in order, and a locked instruction is a fence. */
+/* Other processors see stores in order, and a locked instruction is a fence. */
 #define TM_FENCE_AFTER_LOCKED() __asm__ volatile("" : : : "memory")
 
 #include <tm/arch/common.h>
 
 /*
- * Where *stop is 0, stores, and is true. An interrupt between the look and the store goes back to the look (the address range is in
- * tm_restartable), so that what a handler writes to *stop is obeyed from the very next store on.
+ * If *stop is 0, stores and returns true. An interrupt between the look and the store returns to the look (the address
+ * range is in tm_restartable), so a handler's store to *stop forbids the very next store.
  */
 #define TM_DEFINE_GUARDED_STORE(bits, suffix) \
     TM_GUARDED_STORE_FUNCTION bool tm_guarded_store##bits(const uint32_t *stop, void *address, uint##bits##_t value) \

@@ -5,26 +5,34 @@
 
 #include <tm/port.h>
 
-/* The registers that a function call preserves, the stack pointer and the place to go on at: of whoever called a begin. */
+/*
+ * The registers that a function call preserves, the stack pointer and the return address, of the function that called a
+ * begin.
+ */
 struct tm_checkpoint {
     uintptr_t registers[TM_CHECKPOINT_WORDS];
 };
 
-/* Goes back to where the checkpoint was made, which returns `answer` once more (checkpoint.S). */
+/* Goes back to the begin that made the checkpoint, which returns `answer` once more (checkpoint.S). */
 void tm_checkpoint_resume(const struct tm_checkpoint *checkpoint, unsigned answer) __attribute__((noreturn));
 
-/* The stack below this address, down to the present frame, is of functions that were called since, or have returned. */
+/*
+ * The stack from the present frame up to this address belongs to functions that were called since, or that have
+ * returned.
+ */
 static inline uintptr_t tm_checkpoint_stack(const struct tm_checkpoint *checkpoint)
 {
     return checkpoint->registers[TM_CHECKPOINT_STACK];
 }
 
 /*
- * Guarded stores, tm_guarded_store{8,16,32,64}(stop, address, value), are defined by <tm/arch.h> as restartable sequences: whoever enters
- * an interrupt handler calls tm_interrupt_enter with the interrupted program counter, which is set back where it is inside of one. A host
- * whose handlers cannot do that defines TM_PORT_GUARDED_STORE and the functions itself (with interrupts disabled, say).
+ * <tm/arch.h> defines guarded stores, tm_guarded_store{8,16,32,64}(stop, address, value), as restartable sequences: the
+ * entry of an interrupt handler calls tm_interrupt_enter with the interrupted program counter, which is set back if it
+ * is inside such a sequence. A host whose handlers cannot do that defines TM_PORT_GUARDED_STORE and these functions
+ * itself (with interrupts disabled, for example).
  *
- * ThreadSanitizer does not see assembly, and is shown an addition of 0 in its place; under it signals come in calls of its own only.
+ * ThreadSanitizer does not see assembly. An addition of 0 stands for it there; under ThreadSanitizer signals come only
+ * in calls of its own.
  */
 #ifdef TM_PORT_GUARDED_STORE
 TM_PORT_GUARDED_STORE(8)
@@ -33,7 +41,7 @@ TM_PORT_GUARDED_STORE(32)
 TM_PORT_GUARDED_STORE(64)
 #else
 
-/* Distances from the table to the look and to behind the store. */
+/* Distances from the table to the look and to the end of the store. */
 struct tm_restartable_range {
     int32_t begin;
     int32_t end;

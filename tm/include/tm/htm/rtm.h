@@ -3,14 +3,14 @@
  * Restricted transactional memory, of Intel's processors: "Intel 64 and IA-32 Architectures Software Developer's
  * Manual", volume 1, chapter 16. See <tm/htm.h> for what the functions mean.
  *
- * A transaction that fails is at an end, its registers but eax are those of the xbegin, and its stores never were; so
- * a counter of failures in a local variable counts. The instructions must not be executed where the processor has
- * none of them (#UD), hence the kind is asked for first.
+ * A transaction that fails has ended. Its registers except eax are those of the xbegin, and its stores have been
+ * discarded, so a local variable can count failures. A processor without the instructions must not execute them (#UD),
+ * so the kind is determined first.
  */
 #ifndef TM_HTM_RTM_H
 #define TM_HTM_RTM_H
 
-/* Bits of eax after an abort; in none of them: TM_HTM_OTHER. */
+/* Bits of eax after an abort. With none of them set: TM_HTM_OTHER. */
 #define TM_RTM_EXPLICIT 1u
 #define TM_RTM_CONFLICT 4u
 #define TM_RTM_CAPACITY 8u
@@ -27,7 +27,7 @@ TM_INLINE enum tm_htm_kind tm_htm_kind(void)
     return TM_UNLIKELY(kind == TM_HTM_UNKNOWN) ? tm_htm_find() : kind;
 }
 
-/* The status is the complement of eax, which the processor leaves alone where a transaction starts. */
+/* The status is the complement of eax, which the processor does not change when a transaction starts. */
 TM_INLINE unsigned long tm_htm_begin(void)
 {
     unsigned eax = ~0u;
@@ -127,7 +127,7 @@ TM_INLINE enum tm_htm_answer tm_htm_acquire(uint32_t *word, uint32_t value)
                : TM_HTM_DIFFERED;
 }
 
-/* A locked instruction has written before anything behind it is read. */
+/* A locked instruction takes effect before any later read. */
 TM_INLINE void tm_htm_order(void)
 {
     __asm__ volatile("" ::: "memory");

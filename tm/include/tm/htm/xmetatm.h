@@ -2,19 +2,16 @@
 /*
  * Xmetatm: docs/xmetatm.md. See <tm/htm.h> for what the functions mean.
  *
- * A transaction that fails is open again, at depth 1 and with empty sets, and local variables are those of its
- * xbegin. Failures are counted by the hart (xrestarts, 16 bits, those of handlers too), and what else shall last is
- * stored between xpush and xpop.
+ * A transaction that fails is open again, at depth 1 and with empty sets, and local variables are those of its xbegin.
+ * The hart counts failures (xrestarts, 16 bits, including those of handlers), and all other data that must survive a
+ * failure is stored between xpush and xpop.
  */
 #ifndef TM_HTM_XMETATM_H
 #define TM_HTM_XMETATM_H
 
 #include <xmetatm.h>
 
-/*
- * The code of restarts that are asked for, where the cause does not say it: XMETATM_CAUSE_EXPLICIT has two meanings
- * here.
- */
+/* The code of requested restarts, if the cause does not say it: XMETATM_CAUSE_EXPLICIT has two meanings here. */
 #define TM_XMETATM_CODE_TAKEN 1
 
 struct tm_htm_tries {
@@ -103,8 +100,8 @@ TM_INLINE bool tm_htm_wait(const uint32_t *word, uint32_t value)
 
 /*
  * One piece of assembler, because nothing may be stored to a stack frame between xpush and xpop. A trap there uses
- * another stack, or the one below: the caller's frame is not above the transaction's checkpoint, because it has begun
- * the transaction or is called by who has.
+ * another stack, or the stack below: the caller's frame is not above the transaction's checkpoint, because the caller,
+ * or a function that called it, has begun the transaction.
  */
 TM_INLINE void tm_htm_count(uint64_t *counter)
 {
@@ -124,8 +121,8 @@ TM_INLINE struct tm_htm_tries tm_htm_tries(void)
 }
 
 /*
- * The register saturates. Where it is full it says nothing more: it is cleared, and this transaction has failed often
- * enough, as have those that are suspended meanwhile.
+ * The register saturates. A full register has no more information: it is cleared, and this transaction has used up its
+ * tries, as have those that are suspended meanwhile.
  */
 TM_INLINE unsigned tm_htm_tries_failed(struct tm_htm_tries *tries)
 {
@@ -138,7 +135,7 @@ TM_INLINE unsigned tm_htm_tries_failed(struct tm_htm_tries *tries)
     return (unsigned short)(restarts - tries->restarts_base);
 }
 
-/* The instruction orders memory as an AMO with aq and rl does. */
+/* The instruction orders memory like an AMO with aq and rl. */
 TM_INLINE enum tm_htm_answer tm_htm_acquire(uint32_t *word, uint32_t value)
 {
     uint32_t expected = 0;
@@ -158,8 +155,8 @@ TM_INLINE enum tm_htm_answer tm_htm_acquire(uint32_t *word, uint32_t value)
 }
 
 /*
- * An SC may take effect after the loads behind it, if only the LR acquires. A transaction could then commit in
- * between, without having seen the lock taken.
+ * If only the LR acquires, an SC may take effect after the loads behind it. A transaction could then commit in between,
+ * without having seen that the lock is taken.
  */
 TM_INLINE void tm_htm_order(void)
 {

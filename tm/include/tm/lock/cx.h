@@ -62,9 +62,9 @@ void tm_cx_lock_slow(struct tm_cx_lock *lock, unsigned long status, struct tm_ht
 bool tm_cx_lock_try_slow(struct tm_cx_lock *lock, unsigned long status, struct tm_htm_tries tries);
 
 /*
- * Enters a section that may be a transaction. Acquire, whichever it becomes. Not recursive. The caller cannot tell,
- * may be sent back to here any number of times while it is one (local variables as well), and is let through alone at
- * last. On Xmetatm output sends it back; on RTM every system call does.
+ * Enters a section that may be a transaction. Acquire in both cases. Not recursive. The caller cannot tell which it is.
+ * As a transaction it may be sent back to here any number of times (with its local variables), and at last it enters
+ * alone. On Xmetatm output sends it back; on RTM every system call does.
  */
 TM_INLINE void cx_optimistic(struct tm_cx_lock *lock)
 {
@@ -85,9 +85,9 @@ TM_INLINE void cx_optimistic(struct tm_cx_lock *lock)
 void tm_cx_lock_acquire(struct tm_cx_lock *lock);
 
 /*
- * Enters a section that holds the lock, and is alone in it. Acquire. For sections that are known to print or the
- * like; others of the same lock may be optimistic. Inside a transaction, that is sent back to its begin, which takes
- * its own lock instead.
+ * Enters a section that holds the lock, and is alone in it. Acquire. For sections that are known to print or to do
+ * similar things; other sections of the same lock may be optimistic. An enclosing transaction is sent back to its
+ * begin, which takes its own lock instead.
  */
 TM_INLINE void cx_exclusive(struct tm_cx_lock *lock)
 {
@@ -97,8 +97,8 @@ TM_INLINE void cx_exclusive(struct tm_cx_lock *lock)
 }
 
 /*
- * As cx_optimistic, but where the lock is taken, or too many wait for it to be left: false, and the section is not
- * entered. Does not wait.
+ * Like cx_optimistic, but does not wait. If the lock is taken, or too many processors wait for it, it returns false and
+ * the section is not entered.
  */
 TM_INLINE bool cx_try(struct tm_cx_lock *lock)
 {
@@ -117,7 +117,7 @@ TM_INLINE bool cx_try(struct tm_cx_lock *lock)
     return false;
 }
 
-/* Leaves the section, however it was entered. Release. */
+/* Leaves the section, in whichever form it was entered. Release. */
 TM_INLINE void cx_end(struct tm_cx_lock *lock)
 {
     if (__atomic_load_n(&lock->queued.word.value, __ATOMIC_RELAXED)) {

@@ -17,8 +17,8 @@
 
 #if TM_CHECKING
 /*
- * The holder's processor number and one, or 0. Only the holder writes it, before it releases; all others may be told
- * the wrong one.
+ * The holder's processor number plus one, or 0. Only the holder writes it, before it releases; other processors may
+ * read an outdated value.
  */
 #define TM_LOCK_HOLDER uint32_t holder;
 

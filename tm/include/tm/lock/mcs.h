@@ -3,8 +3,8 @@
  * The list-based queue lock of Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory
  * Multiprocessors", ACM TOCS 9(1), 1991, section 2.4. No departures.
  *
- * Fair: first come, first served. Each waiter waits on a node of its own, which the caller provides, and which is the
- * lock's from the acquisition to the end of the release that is given the same node.
+ * Fair: first come, first served. Each waiter waits on its own node. The caller provides the node, which belongs to the
+ * lock from the acquisition to the end of the release with the same node.
  *
  *     tail            next links, from the head, which holds the lock, to the tail
  *      |
@@ -22,17 +22,17 @@ struct tm_mcs_node {
 };
 
 struct tm_mcs_lock {
-    /* The last in the queue, or NULL: free. */
+    /* The last in the queue, or NULL if the lock is free. */
     struct tm_mcs_node *tail;
     TM_LOCK_HOLDER
 };
 
 #define TM_MCS_LOCK_INITIALIZER {.tail = NULL}
 
-/* Queues up behind `previous` and waits to be handed the lock. Acquire. */
+/* Joins the queue behind `previous` and waits until the lock is handed over. Acquire. */
 void tm_mcs_lock_wait(struct tm_mcs_node *node, struct tm_mcs_node *previous);
 
-/* Hands the lock to the next in the queue, which has come or is coming. Release. */
+/* Hands the lock to the successor, which has joined or is joining. Release. */
 void tm_mcs_lock_hand_over(struct tm_mcs_node *node);
 
 /* Takes the lock, NULL -> node, if it is free: whether it did. Acquire if so. Never waits. */
@@ -41,7 +41,7 @@ TM_INLINE bool tm_mcs_lock_try_acquire(struct tm_mcs_lock *lock, struct tm_mcs_n
     struct tm_mcs_node *tail = NULL;
 
     node->next = NULL;
-    /* Also release: who queues up behind finds next initialized. */
+    /* Also release: a processor that joins behind this node finds `next` initialized. */
     if (__atomic_load_n(&lock->tail, __ATOMIC_RELAXED) ||
         !__atomic_compare_exchange_n(&lock->tail, &tail, node, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return false;
@@ -49,7 +49,7 @@ TM_INLINE bool tm_mcs_lock_try_acquire(struct tm_mcs_lock *lock, struct tm_mcs_n
     return true;
 }
 
-/* Queues up, tail -> node, and waits until the lock is handed over if there was a tail. Acquire. Not recursive. */
+/* Joins the queue, tail -> node, and waits for the hand-over if there was a tail. Acquire. Not recursive. */
 TM_INLINE void tm_mcs_lock_acquire(struct tm_mcs_lock *lock, struct tm_mcs_node *node)
 {
     struct tm_mcs_node *previous;
@@ -62,7 +62,8 @@ TM_INLINE void tm_mcs_lock_acquire(struct tm_mcs_lock *lock, struct tm_mcs_node 
 }
 
 /*
- * Releases the lock: node -> NULL where nobody is behind, or handed over. Release. `node` is that of the acquisition.
+ * Releases the lock: node -> NULL if there is no successor, otherwise hands it over. Release. `node` is that of the
+ * acquisition.
  */
 TM_INLINE void tm_mcs_lock_release(struct tm_mcs_lock *lock, struct tm_mcs_node *node)
 {

@@ -7,8 +7,8 @@
  * and wants it.
  *
  * Departures from Linux:
- * - The release subtracts and looks at the remainder, because riscv64 has no compare-and-swap of a byte. So a bit beside
- *   the locked bit says that the head sleeps, not another value of the byte.
+ * - The release subtracts and looks at the remainder, because riscv64 has no compare-and-swap of a byte. So a bit
+ *   beside the locked bit says that the head sleeps, not another value of the byte.
  * - The head sleeps on its node and not on the lock's byte, and enters itself into the table again each time.
  * - A processor that arrives while the head sleeps tries for a bounded number of turns before it joins the queue.
  *   Waiters sleep after all their turns even when the waiter ahead sleeps already.
@@ -40,13 +40,15 @@ struct tm_paravirtualized_lock {
 
 #define TM_PARAVIRTUALIZED_LOCK_INITIALIZER {.word = {0}}
 
-/* Takes the lock after it was found held, or waited for. Acquire. */
+/* Takes the lock after an attempt has found it held or awaited. Acquire. */
 void tm_paravirtualized_lock_wait(struct tm_paravirtualized_lock *lock);
 
 /* The rest of a release that has found the head asleep. Release. */
 void tm_paravirtualized_lock_wake(struct tm_paravirtualized_lock *lock);
 
-/* Takes the lock, (0,0,0) -> (0,0,1), if it is free and nobody waits: whether it did. Acquire if so. Never waits. */
+/*
+ * Takes the lock, (0,0,0) -> (0,0,1), if it is free and no processor waits: whether it did. Acquire if so. Never waits.
+ */
 TM_INLINE bool tm_paravirtualized_lock_try_acquire(struct tm_paravirtualized_lock *lock)
 {
     if (__atomic_load_n(&lock->word.value, __ATOMIC_RELAXED) || !tm_queue_word_take(&lock->word))

@@ -7,9 +7,9 @@
  *     bits 15..8    pending
  *     bits 7..0     locked
  *
- * It is changed as a whole by compare-and-swap and by addition, and in parts by plain stores, where only one processor
- * may change the part: a compare-and-swap of the whole that races with such a store either precedes it, and the store
- * leaves the other parts alone, or fails.
+ * It is changed as a whole by compare-and-swap and by addition. Parts are changed by plain stores where only one
+ * processor may change the part: a compare-and-swap of the whole word that races with such a store either precedes it,
+ * and the store leaves the other parts alone, or fails.
  */
 #ifndef TM_LOCK_QUEUE_WORD_H
 #define TM_LOCK_QUEUE_WORD_H
@@ -33,7 +33,7 @@ union tm_queue_word {
 #define TM_QUEUE_PENDING_MASK 0xff00u
 #define TM_QUEUE_TAIL_MASK 0xffff0000u
 
-/* (0, 0, 0) -> (0, 0, 1): takes the lock if it is free and nobody waits. Acquire if so. */
+/* (0, 0, 0) -> (0, 0, 1): takes the lock if it is free and no processor waits. Acquire if so. */
 TM_INLINE bool tm_queue_word_take(union tm_queue_word *word)
 {
     uint32_t free = 0;

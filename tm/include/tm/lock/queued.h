@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The fair queued lock: the algorithm of Linux's queued spinlocks (Corbet, "MCS locks and qspinlocks", LWN, 2014),
- * written anew. An MCS queue whose nodes are the processors' own, so that the lock is one word, with a pending bit that
+ * written anew. It is an MCS queue whose nodes belong to the processors, so that the lock is one word. A pending bit
  * saves the first waiter the queue.
  *
- * Where it departs:
+ * Departures:
  * - The tail is exchanged by compare-and-swap of the whole word: riscv64 has no exchange of a half of it.
- * - Nodes are found in an array by processor number, and not in memory that each processor has mapped for itself.
+ * - An array indexed by processor number holds the nodes, not memory that each processor maps for itself.
  *
  * Fair: first come, first served, except where a processor waits in more than four levels of interrupts at once. Then
- * the innermost has no node, and takes the lock when it finds it free with nobody waiting.
+ * the innermost has no node, and takes the lock when it finds it free and without waiters.
  *
  * The word, see tm/lock/queue_word.h, with n for any tail:
  *
- *                fast       slow, by who waits                                                 release
+ *                fast       slow, by the kind of waiter                                        release
  *     uncontended   (0,0,0) -> (0,0,1) ------------------------------------------------------> (*,*,0)
  *     pending       (0,0,1) -> (0,1,1) -> (0,1,0) -> (0,0,1) --------------------------------> (*,*,0)
  *     alone         (0,1,1) -> (n,1,1) -> (n,0,1) -> (n,0,0) -> (0,0,1) ---------------------> (*,*,0)
@@ -31,10 +31,12 @@ struct tm_queued_lock {
 
 #define TM_QUEUED_LOCK_INITIALIZER {.word = {0}}
 
-/* Takes the lock after it was found held, or waited for. Acquire. */
+/* Takes the lock after an attempt has found it held or awaited. Acquire. */
 void tm_queued_lock_wait(struct tm_queued_lock *lock);
 
-/* Takes the lock, (0,0,0) -> (0,0,1), if it is free and nobody waits: whether it did. Acquire if so. Never waits. */
+/*
+ * Takes the lock, (0,0,0) -> (0,0,1), if it is free and no processor waits: whether it did. Acquire if so. Never waits.
+ */
 TM_INLINE bool tm_queued_lock_try_acquire(struct tm_queued_lock *lock)
 {
     if (__atomic_load_n(&lock->word.value, __ATOMIC_RELAXED) || !tm_queue_word_take(&lock->word))

@@ -7,19 +7,19 @@
  * Departure: readers in interrupt handlers have no way past the queue. A processor that holds the lock for reading must
  * not take it again, not even for reading, except with a try: a writer may wait in between.
  *
- * Fair: first come, first served, and readers that come one after another share the lock. As in Linux's, the head of
- * the queue bars the way only once it has said so in the word: until it runs, others may come and go.
+ * Fair: first come, first served, and successive readers share the lock. As in Linux's lock, the head of the queue bars
+ * the way only once it has set its bit in the word: until it runs, others may take and release the lock.
  *
- *     bits 31..9   readers: how many hold the lock, or have counted themselves to find out
+ *     bits 31..9   readers: the number of readers that hold the lock, or that have counted themselves to find out
  *     bit  8       waiting: a writer is the head of the queue
  *     bits 7..0    writer: 0xff while a writer holds the lock
  *
  * In drawings (readers, waiting, writer):
  *
- *     (r,0,0) -> (r+1,0,0)                       a reader comes
- *     (r,w,W) -> (r+1,w,W) -> (r,w,W)            a reader comes, may not, and queues up
+ *     (r,0,0) -> (r+1,0,0)                       a reader arrives
+ *     (r,w,W) -> (r+1,w,W) -> (r,w,W)            a reader arrives, has to wait, and joins the queue
  *     (r,0,W) -> (r+1,0,W), and waits for W = 0  a reader that is the head of the queue
- *     (0,0,0) -> (0,0,0xff)                      a writer comes
+ *     (0,0,0) -> (0,0,0xff)                      a writer arrives
  *     (r,0,W) -> (r,1,W), (0,1,0) -> (0,0,0xff)  a writer that is the head of the queue
  */
 #ifndef TM_LOCK_QUEUED_RW_H
@@ -67,7 +67,7 @@ TM_INLINE bool tm_queued_rw_lock_read_try_acquire(struct tm_queued_rw_lock *lock
     return true;
 }
 
-/* Takes the lock for reading, together with other readers, and waits while a writer holds it or came first. Acquire. */
+/* Takes the lock for reading, together with other readers. Waits while a writer holds it or came first. Acquire. */
 TM_INLINE void tm_queued_rw_lock_read_acquire(struct tm_queued_rw_lock *lock)
 {
     if (TM_UNLIKELY(__atomic_fetch_add(&lock->word, TM_QUEUED_RW_READER, __ATOMIC_ACQUIRE) & TM_QUEUED_RW_WRITER_MASK))
@@ -76,8 +76,8 @@ TM_INLINE void tm_queued_rw_lock_read_acquire(struct tm_queued_rw_lock *lock)
 }
 
 /*
- * Releases the lock that was taken for reading, (r,w,0) -> (r-1,w,0). Release. The checking build finds that nobody has
- * it for reading, and does not know who has.
+ * Releases the lock that was taken for reading, (r,w,0) -> (r-1,w,0). Release. The checking build detects a release
+ * while no processor reads, but does not know the readers.
  */
 TM_INLINE void tm_queued_rw_lock_read_release(struct tm_queued_rw_lock *lock)
 {
@@ -86,8 +86,8 @@ TM_INLINE void tm_queued_rw_lock_read_release(struct tm_queued_rw_lock *lock)
 }
 
 /*
- * Takes the lock for writing, (0,0,0) -> (0,0,0xff), if it is free and nobody awaits it: whether it did. Acquire if so.
- * Never waits.
+ * Takes the lock for writing, (0,0,0) -> (0,0,0xff), if it is free and no processor waits for it: whether it did.
+ * Acquire if so. Never waits.
  */
 TM_INLINE bool tm_queued_rw_lock_write_try_acquire(struct tm_queued_rw_lock *lock)
 {
@@ -100,7 +100,7 @@ TM_INLINE bool tm_queued_rw_lock_write_try_acquire(struct tm_queued_rw_lock *loc
     return true;
 }
 
-/* Takes the lock for writing, alone, and waits while anybody holds it or came first. Acquire. Not recursive. */
+/* Takes the lock for writing, alone. Waits while other processors hold it or came first. Acquire. Not recursive. */
 TM_INLINE void tm_queued_rw_lock_write_acquire(struct tm_queued_rw_lock *lock)
 {
     uint32_t free = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Transactional spinlocks that are in nobody's read set: a section is a hardware transaction under the read side of a
- * fair reader/writer lock, or runs under its write side as it is.
+ * Transactional spinlocks that are in no transaction's read set: a section is a hardware transaction under the read
+ * side of a fair reader/writer lock, or runs without a transaction under its write side.
  *
- * After Long, "Unfair Queued Spinlocks and Transactional Locks", 2015, "Kernel Transactional Spinlocks". The point of
- * it: a section that has to run alone waits for the transactions that are in, and makes none of them fail, where a
- * lock in the read set ends them all. Where this departs:
+ * After Long, "Unfair Queued Spinlocks and Transactional Locks", 2015, "Kernel Transactional Spinlocks". The advantage:
+ * a section that has to run alone waits for the running transactions and makes none of them fail, while a lock in the
+ * read set ends them all. Departures:
  * - Sections nest, which the original lacks; see below.
  * - Budgets bound tries by the cause of failure (tm_htm_budgets); tx_spin_lock_retry lowers them all.
  * - Without hardware transactions every section takes the write side.
@@ -19,31 +19,31 @@
  *   open     --fails------------->  open again, while its budget lasts; after that reads no more, and then writes
  *   writes   --tx_spin_unlock---->  `alone` is 0, then writes no more: outside
  *
- * Nesting. An inner section, of another lock, in an open transaction takes nothing: if it took the read side inside
- * the transaction, the lock would be in its write set, and every other reader would make it fail, as would it them.
- * Nor could it wait there for writers, with an outer read side held. What it needs is that nobody is in its section
- * under the write side, from its begin to the commit, and that is what `alone` is for: a writer sets it after it has
- * the write side and clears it before it releases that. The inner section has `alone` equal to 0 in the transaction's
- * read set.
+ * Nesting. An inner section, of another lock, in an open transaction takes nothing. If it took the read side inside the
+ * transaction, the lock would be in its write set, and each of the lock's readers would make the others fail. Nor could
+ * it wait there for writers while it holds an outer read side. The inner section needs that no processor is in the
+ * section under the write side, from its begin to the commit. `alone` provides this: a writer sets it after it has
+ * taken the write side and clears it before it releases that. The inner section has `alone` equal to 0 in the
+ * transaction's read set.
  *
  *   open     --tx_spin_lock, `alone` 0-->  open, one level deeper, `alone` in the read set
- *   open     --tx_spin_lock, `alone` 1-->  waits a bounded time as it is (Xmetatm), then fails with TM_HTM_TAKEN
+ *   open     --tx_spin_lock, `alone` 1-->  waits a bounded time inside (Xmetatm), then fails with TM_HTM_TAKEN
  *   open     --tx_spin_lock_non--------->  fails with TM_HTM_IO: the outermost section then writes
  *   writes   --tx_spin_lock------------->  as outside
  *
- * Safe, because a writer's store of 1 makes every transaction fail that is in an inner section of its lock, before
- * the writer reads what the lock guards (tm_htm_order); and a transaction that reads 0 sees what the last writer
- * wrote. Only readers that are nested pay for a writer; other transactions of the lock never read `alone`.
+ * Safety: a writer's store of 1 makes every transaction fail that is in an inner section of its lock, before the writer
+ * reads guarded data (tm_htm_order); and a transaction that reads 0 sees the stores of the last writer. Only nested
+ * readers pay for a writer; other transactions of the lock never read `alone`.
  *
- * Free of deadlock, where locks nest in one order: who waits without bound holds no open transaction, and waits in a
- * fair lock's queue, for holders of that lock. A reader among them is in a transaction, in which every wait is
- * bounded, and which is tried a bounded number of times before the read side is released; a writer among them waits
- * for later locks only. An inner section holds nothing that anybody could wait for. Nobody starves, for the same
- * reason: the reader/writer lock is fair, and a section that has failed often enough writes.
+ * Freedom from deadlock, if locks nest in one order: a processor that waits without bound holds no open transaction. It
+ * waits in a fair lock's queue, for holders of that lock. A reader among the holders is in a transaction, in which
+ * every wait is bounded, and which is tried a bounded number of times before the read side is released; a writer among
+ * them waits only for later locks. No processor can wait for an inner section, which holds nothing. No section starves,
+ * for the same reason: the reader/writer lock is fair, and a section that has failed often enough writes.
  *
- * Sections are left in the reverse order in which they were entered: the one that commits is the one whose read side
- * is released. A lock that interrupt handlers take is taken with interrupts off, also for reading: a writer waits
- * between both.
+ * Sections end in the reverse order in which they began: the section that commits is the one whose read side is
+ * released. A lock that interrupt handlers take is taken with interrupts off, also for reading: a writer waits between
+ * both.
  */
 #ifndef TM_LOCK_TX_H
 #define TM_LOCK_TX_H
@@ -53,18 +53,18 @@
 
 struct tm_tx_lock {
     struct tm_queued_rw_lock rw TM_ALIGNED_TO_LINE;
-    /* 1 while somebody writes. In the read sets of inner sections, so in another line than the lock. */
+    /* 1 while a processor writes. It is in the read sets of inner sections, so it has another line than the lock. */
     uint32_t alone TM_ALIGNED_TO_LINE;
 };
 
 #define TM_TX_LOCK_INITIALIZER {TM_QUEUED_RW_LOCK_INITIALIZER, 0}
 
-/* The rest of tx_spin_lock_retry, of a transaction that has failed under the read side. */
+/* The rest of tx_spin_lock_retry for a transaction that has failed under the read side. */
 void tm_tx_lock_slow(struct tm_tx_lock *lock, unsigned long status, struct tm_htm_tries tries, unsigned retry);
 
 /*
- * Enters a section alone: under the write side. Acquire. For sections that are known to do what a transaction cannot.
- * In an open transaction, that fails, and its outermost section is entered alone.
+ * Enters a section alone: under the write side. Acquire. For sections that are known to do what a transaction cannot
+ * do. An open transaction fails here, and its outermost section is then entered alone.
  */
 TM_INLINE void tx_spin_lock_non(struct tm_tx_lock *lock)
 {
@@ -79,8 +79,8 @@ TM_INLINE void tx_spin_lock_non(struct tm_tx_lock *lock)
 }
 
 /*
- * Enters a section as a transaction, and after at most `retry` failures alone. Acquire, whichever it becomes. Not
- * recursive. The caller may be sent back to here as long as it is a transaction.
+ * Enters a section as a transaction, and after at most `retry` failures alone. Acquire in both cases. Not recursive.
+ * The caller may be sent back to here while it is a transaction.
  */
 TM_INLINE void tx_spin_lock_retry(struct tm_tx_lock *lock, unsigned retry)
 {
@@ -90,7 +90,7 @@ TM_INLINE void tx_spin_lock_retry(struct tm_tx_lock *lock, unsigned retry)
     if (tm_htm_kind() == TM_HTM_NONE) {
         tx_spin_lock_non(lock);
     } else if (tm_htm_active()) {
-        /* One level deeper, in which tm_htm_wait does not say no. */
+        /* One level deeper, where tm_htm_wait does not return false. */
         tm_htm_begin();
         if (!tm_htm_test(&lock->alone, 0))
             tm_htm_wait(&lock->alone, 0);
@@ -103,13 +103,13 @@ TM_INLINE void tx_spin_lock_retry(struct tm_tx_lock *lock, unsigned retry)
     }
 }
 
-/* Enters a section as a transaction, and after as many failures as tm_htm_budgets allows alone. Acquire. */
+/* Enters a section as a transaction, and alone after the number of failures that tm_htm_budgets allows. Acquire. */
 TM_INLINE void tx_spin_lock(struct tm_tx_lock *lock)
 {
     tx_spin_lock_retry(lock, UINT32_MAX);
 }
 
-/* Leaves the section that was entered last, however that was. Release. */
+/* Leaves the section that was entered last, in either form. Release. */
 TM_INLINE void tx_spin_unlock(struct tm_tx_lock *lock)
 {
     if (tm_htm_active()) {
@@ -117,7 +117,7 @@ TM_INLINE void tx_spin_unlock(struct tm_tx_lock *lock)
         if (!tm_htm_active())
             tm_queued_rw_lock_read_release(&lock->rw);
     } else {
-        /* 1 -> 0, after what the section wrote. */
+        /* 1 -> 0, after the section's stores. */
         __atomic_store_n(&lock->alone, 0, __ATOMIC_RELEASE);
         tm_queued_rw_lock_write_release(&lock->rw);
     }

@@ -9,8 +9,8 @@
  * The slides describe the behaviour of the lock, not its implementation. Decided here:
  * - The word is that of the fair queued lock, without a pending bit.
  * - How a waiter leaves the queue from the middle: while it holds the lock. See tm/lock/unfair.c.
- * - The position is one more than that of the one ahead, looked up again before each attempt. The one behind the head
- *   tries every TM_UNFAIR_LOCK_STEAL_TURNS_MIN turns.
+ * - The position is one more than that of the predecessor, looked up again before each attempt. The successor of the
+ *   head tries every TM_UNFAIR_LOCK_STEAL_TURNS_MIN turns.
  * - The twelve counters of steals are by position, and the head's is 0.
  *
  * The word, see tm/lock/queue_word.h; the pending byte is always 0:
@@ -18,7 +18,7 @@
  *     (0, 0) -> (0, 1)   an arriving processor, uncontended
  *     (n, 0) -> (n, 1)   an arriving processor, past the queue; the head; a waiter
  *     (m, x) -> (n, x)   a processor that joins the queue
- *     (n, 1) -> (m, 1)   the last leaves the queue, holding the lock; m is the one ahead, or 0
+ *     (n, 1) -> (m, 1)   the last leaves the queue, holding the lock; m is its predecessor's tail, or 0
  *     (x, 1) -> (x, 0)   release
  */
 #ifndef TM_LOCK_UNFAIR_H
@@ -27,8 +27,8 @@
 #include <tm/lock/queue_word.h>
 
 /*
- * Turns between two attempts: of the one behind the head, and at most, of those far back. Powers of two. The library
- * may be built with others; with 1 and 1 every waiter is as likely to steal as the head.
+ * Turns between two attempts: of the head's successor, and the maximum, for waiters far back. Powers of two. The
+ * library may be built with others; with 1 and 1 every waiter is as likely to steal as the head.
  */
 #ifndef TM_UNFAIR_LOCK_STEAL_TURNS_MIN
 #define TM_UNFAIR_LOCK_STEAL_TURNS_MIN 8u
@@ -42,7 +42,7 @@ struct tm_unfair_lock {
 
 #define TM_UNFAIR_LOCK_INITIALIZER {.word = {0}}
 
-/* (x, 0) -> (x, 1), whoever waits: whether the lock was free. Acquire if so. (x, 1) -> (x, 1) otherwise. */
+/* (x, 0) -> (x, 1), past any waiters: whether the lock was free. Acquire if so. (x, 1) -> (x, 1) otherwise. */
 TM_INLINE bool tm_unfair_lock_take(struct tm_unfair_lock *lock)
 {
     uint32_t word = __atomic_fetch_or(&lock->word.value, TM_QUEUE_LOCKED, __ATOMIC_ACQUIRE);
