@@ -1,5 +1,5 @@
-//! The C extension: each 16-bit instruction as the 32-bit instruction it stands for
-//! (unprivileged specification, "C" chapter, RV64C listings).
+//! The C extension: expands each 16-bit instruction to the 32-bit instruction that it stands for (unprivileged
+//! specification, "C" chapter, RV64C listings).
 
 /// The field of `value` that begins at bit `from` and is `width` bits wide, moved to bit `to`.
 fn field(value: u32, from: u32, width: u32, to: u32) -> u32 {
@@ -47,8 +47,8 @@ const LUI: u32 = 0x37;
 const OP_32: u32 = 0x3b;
 const JALR: u32 = 0x67;
 
-/// The 32-bit instruction that `instruction` stands for, or `None` where the encoding is reserved.
-/// `instruction` must not be the first half of a longer one (its low two bits are not 3).
+/// The 32-bit instruction that `instruction` stands for, or `None` if the encoding is reserved. `instruction` must not
+/// be the first half of a longer instruction (its two low bits must not be 3).
 pub fn expand(instruction: u16) -> Option<u32> {
     let word = u32::from(instruction);
     match word & 3 {
@@ -173,7 +173,7 @@ fn expand_quadrant_2(word: u32) -> Option<u32> {
 mod tests {
     use super::expand;
 
-    /// Pairs read off a disassembler: a compressed word and the instruction it stands for.
+    /// Pairs from a disassembler: a compressed word and the instruction that it stands for.
     #[test]
     fn expansions() {
         let pairs: [(u16, u32); 20] = [

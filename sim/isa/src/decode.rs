@@ -1,5 +1,5 @@
-//! From a 32-bit instruction word to an [`Op`] (unprivileged specification, "RV32/64G Instruction Set Listings", and the
-//! chapters on Zba, Zbb and Zbs; privileged specification for the SYSTEM opcodes).
+//! Decoding of a 32-bit instruction word to an [`Op`] (unprivileged specification, "RV32/64G Instruction Set Listings",
+//! and the chapters on Zba, Zbb and Zbs; privileged specification for the SYSTEM opcodes).
 
 use crate::float;
 use crate::op::{Atomic, Kind, Op, SINK};
@@ -64,8 +64,8 @@ impl Word {
 
 /// Decodes one instruction.
 ///
-/// `page_offset` is the offset of the instruction in its page and `length_bytes` its length in memory (2 when `instruction`
-/// is the expansion of a compressed one); both go into what is relative to the program counter.
+/// `page_offset` is the offset of the instruction in its page and `length_bytes` its length in memory (2 if
+/// `instruction` is the expansion of a compressed one). Both enter values that are relative to the program counter.
 pub fn decode(instruction: u32, page_offset: u32, length_bytes: u32) -> Op {
     let word = Word(instruction);
     let offset = page_offset as i32;
@@ -148,7 +148,7 @@ pub fn decode(instruction: u32, page_offset: u32, length_bytes: u32) -> Op {
     }
 }
 
-/// An op without a side effect: nothing at all when its result is thrown away.
+/// An op without a side effect. It becomes [`Kind::Nop`] if its result goes to [`SINK`].
 fn pure(op: Op) -> Op {
     if op.rd == SINK { Op::bare(Kind::Nop, 0) } else { op }
 }
@@ -340,7 +340,7 @@ fn decode_system(word: Word) -> Op {
                 }
                 _ => return word.illegal(),
             };
-            // imm keeps the bits for the trap value of the privileged ones.
+            // imm keeps the bits of the privileged instructions for the trap value.
             Op::bare(kind, word.0 as i32)
         }
         4 => word.illegal(),
@@ -371,26 +371,27 @@ mod tests {
         assert_eq!(u32::from(op.rs1) | u32::from(op.rs2) << 8, 0x1000);
         // auipc a0, 0x7ffff at the end of a page does not overflow
         assert_eq!(decode(0x7fff_f517, 0xffe, 4).imm, 0x7fff_fffe);
-        // j with rd = x0 links nowhere
+        // j: with rd = x0 the link goes to the sink
         assert_eq!(decode(0x0080_006f, 0, 4).rd, SINK);
     }
 
     #[test]
-    fn hints_and_what_is_thrown_away() {
+    fn hints_and_discarded_results() {
         // slti x0, a0, 3: a marker with its argument in a0
         let op = decode(0x0035_2013, 0, 4);
         assert_eq!((op.kind, op.rs1, op.imm), (Kind::Hint, 10, 3));
         // slti x0, a0, 41: a section of a raw lock begins as a transaction
         let op = decode(0x0295_2013, 0, 4);
         assert_eq!((op.kind, op.rs1, op.imm, op.ends_run()), (Kind::LockHint, 10, 41, false));
-        // slti x0, a0, 999 says nothing
+        // slti x0, a0, 999 has no meaning
         assert_eq!(decode(0x3e75_2013, 0, 4).kind, Kind::Nop);
         // add x0, a0, a1 writes to the sink
         assert_eq!(decode(0x00b5_0033, 0, 4).rd, SINK);
     }
 
     proptest! {
-        /// Whatever the word, register numbers stay in the register file and an illegal op keeps the word for the trap value.
+        /// Whatever the word, register numbers stay in the register file, and an illegal op keeps the word for the trap
+        /// value.
         #[test]
         fn register_numbers_stay_in_range(word in any::<u32>(), offset in 0u32..2048) {
             let op = decode(word | 3, offset * 2, 4);

@@ -1,4 +1,5 @@
-//! The F and D extensions: what each OP-FP, FMADD, FMSUB, FNMSUB and FNMADD instruction reads, writes and computes.
+//! The F and D extensions: the operands, the result and the computation of each OP-FP, FMADD, FMSUB, FNMSUB and FNMADD
+//! instruction.
 //!
 //! Source: The RISC-V Instruction Set Manual, Volume I, chapters "F" and "D" (version 2.2). Results and flags are those
 //! of IEEE 754-2019 with the choices RISC-V makes: every NaN an operation produces is the canonical one, tininess is
@@ -6,8 +7,8 @@
 //! between two calls.
 //!
 //! Arithmetic that must round comes from Berkeley SoftFloat with its RISC-V specialization. Rounding to nearest even,
-//! which is nearly all that programs do, takes the host's own arithmetic where an exact integer test can tell whether
-//! the result was rounded (`arithmetic`).
+//! which nearly all programs use, takes the host's own arithmetic if an exact integer test can tell whether the result
+//! was rounded (`arithmetic`).
 
 mod arithmetic;
 mod format;
@@ -52,7 +53,7 @@ mod funct5 {
     pub const MOVE_FROM_INTEGER: u32 = 0b11110;
 }
 
-/// What an OP-FP or FMADD-family instruction reads and writes. rs1 is always read.
+/// The operands and the result of an OP-FP or FMADD-family instruction. rs1 is always read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloatForm {
     /// rd names an x register; otherwise an f register.
@@ -63,12 +64,11 @@ pub struct FloatForm {
     pub uses_rs2: bool,
     /// The f register rs3 is read.
     pub uses_rs3: bool,
-    /// The `rm` field is a rounding mode, so that the instruction is illegal while `rm` is dynamic and `fcsr.frm` is
-    /// reserved.
+    /// The `rm` field is a rounding mode, so the instruction is illegal if `rm` is dynamic and `fcsr.frm` is reserved.
     pub rounds: bool,
 }
 
-/// The value an instruction writes to rd and the flags it accrues.
+/// The value that an instruction writes to rd, and the flags that it accrues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloatResult {
     /// The whole 64-bit register: NaN-boxed for a single-precision result, sign-extended for a 32-bit integer.
@@ -83,8 +83,8 @@ impl FloatResult {
     }
 }
 
-/// The instruction rounds dynamically and `fcsr.frm` holds a reserved mode, or it is no instruction that [`form`]
-/// knows: in both cases the hart raises an illegal-instruction exception.
+/// The instruction rounds dynamically and `fcsr.frm` holds a reserved mode, or [`form`] does not know the instruction.
+/// In both cases the hart raises an illegal-instruction exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidRoundingMode;
 
@@ -108,8 +108,8 @@ const fn rs2(instruction: u32) -> u32 {
     bits(instruction, 20, 5)
 }
 
-/// The registers and the rounding of `instruction`; `None` when it is not an instruction of F or D (reserved static
-/// rounding modes 5 and 6 and the formats H and Q included).
+/// The registers and the rounding of `instruction`; `None` if it is not an instruction of F or D. Reserved static
+/// rounding modes 5 and 6 and the formats H and Q also give `None`.
 pub fn form(instruction: u32) -> Option<FloatForm> {
     let is_double = match bits(instruction, 25, 2) {
         0 => false,
@@ -181,11 +181,11 @@ fn form_op_fp(instruction: u32, is_double: bool) -> Option<FloatForm> {
 
 /// Computes `instruction`, for which [`form`] is not `None`.
 ///
-/// `operands` are the raw 64-bit contents of rs1, rs2 and rs3 (what [`form`] says is unused is ignored); `frm` is
-/// `fcsr.frm`.
+/// `operands` are the raw 64-bit contents of rs1, rs2 and rs3 (operands that [`form`] calls unused are ignored); `frm`
+/// is `fcsr.frm`.
 ///
 /// # Errors
-/// [`InvalidRoundingMode`] when the instruction rounds dynamically and `frm` is 5, 6 or 7.
+/// [`InvalidRoundingMode`] if the instruction rounds dynamically and `frm` is 5, 6 or 7.
 #[inline]
 pub fn execute(instruction: u32, operands: [u64; 3], frm: u8) -> Result<FloatResult, InvalidRoundingMode> {
     match bits(instruction, 25, 2) {
@@ -272,7 +272,7 @@ fn min_max<F: Format>(a: u64, b: u64, is_max: bool) -> FloatResult {
         (true, false) => b,
         (false, true) => a,
         (false, false) => {
-            // Equal numbers differ at most in the sign of a zero, and then the negative one is the smaller.
+            // Equal numbers can differ only in the sign of a zero; then the negative one is the smaller.
             let a_is_smaller = F::less(a, b) || (F::equal(a, b) && a & F::SIGN != 0);
             if a_is_smaller != is_max { a } else { b }
         }

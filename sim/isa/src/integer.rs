@@ -1,6 +1,7 @@
-//! Integer operations that are more than one host operator: division and its edge cases, high products, bit manipulation.
+//! Integer operations that take more than one host operator: division and its special cases, high products, bit
+//! manipulation.
 
-/// Signed division (unprivileged specification, "M": division by zero gives -1, overflow the dividend).
+/// Signed division (unprivileged specification, "M": division by zero gives -1, overflow gives the dividend).
 #[inline]
 pub fn divide(dividend: u64, divisor: u64) -> u64 {
     if divisor == 0 { u64::MAX } else { (dividend as i64).wrapping_div(divisor as i64) as u64 }
@@ -11,7 +12,7 @@ pub fn divide_unsigned(dividend: u64, divisor: u64) -> u64 {
     dividend.checked_div(divisor).unwrap_or(u64::MAX)
 }
 
-/// Signed remainder (by zero: the dividend; overflow: 0).
+/// Signed remainder (division by zero gives the dividend, overflow gives 0).
 #[inline]
 pub fn remainder(dividend: u64, divisor: u64) -> u64 {
     if divisor == 0 { dividend } else { (dividend as i64).wrapping_rem(divisor as i64) as u64 }

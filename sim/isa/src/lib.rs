@@ -1,4 +1,4 @@
-//! RISC-V decode and semantics, as pure as they can be: no memory, no state, no time.
+//! RISC-V decode and semantics, without memory, state or time.
 
 pub mod compressed;
 pub mod decode;

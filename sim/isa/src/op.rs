@@ -1,21 +1,22 @@
 //! The decoded form of an instruction: eight bytes, register numbers checked once, immediates ready to use.
 //!
-//! The interpreter executes it, and a translator to host code would read it. Register numbers are below 64: 0 to 31 are the
-//! architecture's, and [`SINK`] takes the place of `x0` as a destination, so that no write needs a test for `x0`.
+//! The interpreter executes this form, and a translator to host code would read it. Register numbers are below 64: 0 to
+//! 31 are the architecture's, and [`SINK`] replaces `x0` as a destination, so that no write needs a test for `x0`.
 
-/// The register number that integer results for `x0` go to.
+/// The register number of the destination of integer results for `x0`.
 pub const SINK: u8 = 32;
 
-/// What an [`Op`] does. The comment gives what its fields hold beyond the plain `rd, rs1, rs2, imm`.
+/// The operation of an [`Op`]. The comments describe fields that hold more than the plain `rd, rs1, rs2, imm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    // Not instructions.
-    /// The end of a decoded run; `imm` is the page offset to go on at (4096 and above: in a later page).
+    // Ops that are not instructions.
+    /// The end of a decoded run; `imm` is the page offset at which execution continues (4096 and above: in a later
+    /// page).
     Next,
     /// A 32-bit instruction whose second half lies in the next page.
     Straddle,
-    /// No such instruction; `imm` is its bits, which the trap value shows.
+    /// An illegal instruction; `imm` is its bits, for the trap value.
     Illegal,
     Nop,
     // RV64I.
@@ -72,7 +73,7 @@ pub enum Kind {
     BranchGreaterEqualUnsigned,
     /// `rs1 | rs2 << 8` is the link, as an offset from the page address.
     Jump,
-    /// The upper half of `imm` is the displacement, the lower half the link as an offset from the page address.
+    /// The upper half of `imm` is the displacement; the lower half is the link, as an offset from the page address.
     JumpRegister,
     Fence,
     FenceInstruction,
@@ -83,9 +84,9 @@ pub enum Kind {
     FenceAddressTranslation,
     /// Zicsr; `imm` is the instruction.
     Csr,
-    /// A hint to the machine that may change what follows; `imm` is its code.
+    /// A hint to the machine that may change the following execution; `imm` is its code.
     Hint,
-    /// A hint that speaks of a lock and only counts; `imm` is its code.
+    /// A hint that reports on a lock and only counts; `imm` is its code.
     LockHint,
     // Xmetatm; `imm` is the instruction.
     /// xbegin, xend, xrestart, xgettxid, xpush, xpop.
@@ -121,8 +122,8 @@ pub enum Kind {
     LoadFloatDouble,
     StoreFloatWord,
     StoreFloatDouble,
-    /// Any other floating-point instruction; `imm` is the instruction, `rs1` is 1 when its rs1 is an integer register, and
-    /// `rs2` is 1 when its rd is one.
+    /// Any other floating-point instruction; `imm` is the instruction. `rs1` is 1 if the instruction's rs1 is an
+    /// integer register, and `rs2` is 1 if its rd is one.
     Float,
     // Zba.
     ShiftOneAdd,
@@ -185,7 +186,7 @@ pub enum Atomic {
 }
 
 impl Atomic {
-    /// The operation with this discriminant, which [`Op::imm`] holds.
+    /// The operation with this discriminant, as [`Op::imm`] holds it.
     pub fn from_immediate(imm: i32) -> Atomic {
         match imm {
             0 => Atomic::Swap,
@@ -200,7 +201,7 @@ impl Atomic {
         }
     }
 
-    /// The new memory value for a word access (the upper half of the answer means nothing).
+    /// The new memory value of a word access. The upper half of the result has no meaning.
     pub fn apply_word(self, memory: u64, operand: u64) -> u64 {
         let signed = |value: u64| value as i32 as i64 as u64;
         let unsigned = |value: u64| value as u32 as u64;
@@ -210,7 +211,7 @@ impl Atomic {
         }
     }
 
-    /// The new memory value for a doubleword access.
+    /// The new memory value of a doubleword access.
     pub fn apply(self, memory: u64, operand: u64) -> u64 {
         match self {
             Atomic::Swap => operand,
@@ -238,12 +239,12 @@ pub struct Op {
 }
 
 impl Op {
-    /// An op of `kind` that reads and writes no register.
+    /// An op of `kind` that accesses no register.
     pub const fn bare(kind: Kind, imm: i32) -> Op {
         Op { kind, rd: SINK, rs1: 0, rs2: 0, imm }
     }
 
-    /// True when nothing after this op in the same decoded run can be reached in sequence.
+    /// True if execution never falls through to the next op of the decoded run.
     pub fn ends_run(self) -> bool {
         matches!(
             self.kind,

@@ -1,8 +1,8 @@
-//! What ops compute: the value that each puts into its destination, whether it branches, how a loaded value is extended.
+//! The computation of ops: the value of the destination, whether a branch is taken, how a loaded value is extended.
 //!
-//! This is the one place where an op's meaning is written down. The interpreter calls these functions with kinds that it knows at
-//! compile time, so that each call is one or two host instructions; tests and other executors call them with any kind.
-//! Floating-point arithmetic is in [`crate::float`], atomic operations are [`crate::op::Atomic`]'s.
+//! This module alone defines the meaning of an op. The interpreter calls these functions with kinds that it knows at
+//! compile time, so each call becomes one or two host instructions. Tests and other executors call them with any kind.
+//! Floating-point arithmetic is in [`crate::float`], and atomic operations are in [`crate::op::Atomic`].
 
 use crate::integer::*;
 use crate::op::Kind;
@@ -12,8 +12,8 @@ fn signed(value: u64) -> i64 {
     value as i64
 }
 
-/// The value that an integer op computes from two operands: its register `rs1`, and its register `rs2` or its immediate. Ops of one
-/// operand ignore the second. `None` for an op that does something else.
+/// The value that an integer op computes from two operands: register `rs1`, and register `rs2` or the immediate. Ops
+/// with one operand ignore the second. `None` if the op is of another sort.
 #[inline(always)]
 pub fn compute(kind: Kind, first: u64, second: u64) -> Option<u64> {
     Some(match kind {
@@ -90,7 +90,7 @@ pub fn compute(kind: Kind, first: u64, second: u64) -> Option<u64> {
     })
 }
 
-/// Whether a conditional branch is taken; `None` for an op that is no conditional branch.
+/// Whether a conditional branch is taken; `None` for any other op.
 #[inline(always)]
 pub fn branches(kind: Kind, first: u64, second: u64) -> Option<bool> {
     Some(match kind {
@@ -104,8 +104,8 @@ pub fn branches(kind: Kind, first: u64, second: u64) -> Option<bool> {
     })
 }
 
-/// The register value that a load makes of the bytes it loaded, which arrive zero-extended; `None` for an op that is no load.
-/// Singles are boxed.
+/// The register value that a load makes from the bytes in memory, which are passed zero-extended; `None` for any other
+/// op. Singles are boxed.
 #[inline(always)]
 pub fn loaded(kind: Kind, bytes: u64) -> Option<u64> {
     Some(match kind {
@@ -128,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn shifts_take_as_many_bits_of_the_second_operand_as_the_width_has() {
+    fn shift_distances_wrap_at_the_width() {
         assert_eq!(compute(Kind::ShiftLeft, 1, 64 + 3), Some(8));
         assert_eq!(compute(Kind::ShiftLeftWord, 1, 32 + 31), Some(0xffff_ffff_8000_0000));
         assert_eq!(compute(Kind::ShiftRightWord, 0xffff_ffff_8000_0000, 31), Some(1));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_extend_what_they_loaded() {
+    fn loads_extend_the_loaded_value() {
         assert_eq!(loaded(Kind::LoadByte, 0x80), Some(0xffff_ffff_ffff_ff80));
         assert_eq!(loaded(Kind::LoadByteUnsigned, 0x80), Some(0x80));
         assert_eq!(loaded(Kind::LoadHalf, 0x8000), Some(0xffff_ffff_ffff_8000));
@@ -149,7 +149,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_op_means_two_things(instruction: u32, first: u64, second: u64) {
+        fn no_op_has_two_meanings(instruction: u32, first: u64, second: u64) {
             let kind = decode(instruction, 0, 4).kind;
             let meanings = [
                 compute(kind, first, second).is_some(),

@@ -1,15 +1,15 @@
 //! The operations that round.
 //!
-//! Rounding to nearest even on operands far from overflow and underflow is the host's arithmetic, which IEEE 754 fixes
-//! to the bit; the one flag that can arise there, inexact, follows from the significands by exact integer or error-free
-//! arithmetic. Everything else (other modes, zeros, subnormals, infinities, NaNs, extreme exponents) is SoftFloat's.
+//! The host's arithmetic rounds to nearest even on operands far from overflow and underflow, where IEEE 754 fixes it to
+//! the bit. The only flag that can arise there, inexact, follows from the significands by exact integer or error-free
+//! arithmetic. SoftFloat does everything else (other modes, zeros, subnormals, infinities, NaNs, extreme exponents).
 
 use super::format::Format;
 use super::{FLAG_INEXACT, FLAG_INVALID, FloatResult};
 use softfloat_wrapper_riscv::{ExceptionFlags, Float, RoundingMode};
 
-/// Runs one SoftFloat operation with clear flags and collects those it raised. SoftFloat's state is thread-local and is
-/// set anew for each call.
+/// Runs one SoftFloat operation with clear flags and collects the flags that it raised. SoftFloat's state is
+/// thread-local, and each call sets it anew.
 pub(super) fn soft(operation: impl FnOnce() -> u64) -> FloatResult {
     let mut flags = ExceptionFlags::from_bits(0);
     flags.set();
@@ -19,8 +19,8 @@ pub(super) fn soft(operation: impl FnOnce() -> u64) -> FloatResult {
     FloatResult { value, flags: flags.bits() }
 }
 
-/// Whether the exponent of `value` is in the middle half of the format's range: then sums, products and quotients of
-/// two such values, square roots, and the rounding errors of sums are normal numbers or exact zeros.
+/// Whether the exponent of `value` is in the middle half of the format's range. Sums, products and quotients of two
+/// such values, their square roots, and the rounding errors of their sums are normal numbers or exact zeros.
 fn is_moderate<F: Format>(value: u64) -> bool {
     let quarter = 1 << (F::EXPONENT_BITS - 2);
     F::biased_exponent(value).wrapping_sub(F::EXPONENT_BIAS - quarter + 2) < 2 * quarter - 4
@@ -66,7 +66,7 @@ pub(super) fn subtract<F: Format>(a: u64, b: u64, mode: RoundingMode) -> FloatRe
 
 pub(super) fn multiply<F: Format>(a: u64, b: u64, mode: RoundingMode) -> FloatResult {
     if may_use_host::<F>(a, b, mode) {
-        // The product of odd numbers is odd, so that it fits exactly when it is no longer than a significand.
+        // The product of odd numbers is odd, so it fits if and only if it is no longer than a significand.
         let product = u128::from(odd_significand::<F>(a)) * u128::from(odd_significand::<F>(b));
         return host(F::host_multiply(a, b), product >> (F::FRACTION_BITS + 1) == 0);
     }
@@ -76,7 +76,8 @@ pub(super) fn multiply<F: Format>(a: u64, b: u64, mode: RoundingMode) -> FloatRe
 pub(super) fn divide<F: Format>(a: u64, b: u64, mode: RoundingMode) -> FloatResult {
     if may_use_host::<F>(a, b, mode) {
         let quotient = F::host_divide(a, b);
-        // The quotient is within half a unit of a / b: times b it is either a or no multiple of a by a power of two.
+        // The quotient is within half a unit of a / b. So its product with b is either a, or no multiple of a by a
+        // power of two.
         let product = u128::from(odd_significand::<F>(quotient)) * u128::from(odd_significand::<F>(b));
         return host(quotient, product == u128::from(odd_significand::<F>(a)));
     }
@@ -124,11 +125,11 @@ pub(super) fn from_integer<F: Format>(register: u64, kind: u32, mode: RoundingMo
     })
 }
 
-/// FCVT.{W,WU,L,LU}.{S,D}: `kind` is the low two bits of the rs2 field. What lies outside the integer's range after
+/// FCVT.{W,WU,L,LU}.{S,D}: `kind` is the low two bits of the rs2 field. A value outside the integer's range after
 /// rounding saturates and is invalid, never inexact; NaN converts to the largest integer. Results of 32 bits, signed or
 /// not, are sign-extended.
 ///
-/// SoftFloat's conversions are not used: the crate's interface to them does not report inexact.
+/// SoftFloat's conversions are not used, because the crate's interface to them does not report inexact.
 pub(super) fn convert_to_integer<F: Format>(a: u64, kind: u32, mode: RoundingMode) -> FloatResult {
     let is_negative = a & F::SIGN != 0 && !F::is_nan(a);
     let (magnitude, is_inexact) = if F::biased_exponent(a) == F::EXPONENT >> F::FRACTION_BITS {
@@ -154,8 +155,8 @@ pub(super) fn convert_to_integer<F: Format>(a: u64, kind: u32, mode: RoundingMod
     FloatResult { value: if kind < 2 { integer as i32 as u64 } else { integer }, flags }
 }
 
-/// The magnitude of a finite `a` rounded to an integer, and whether that changed it. Magnitudes from 2^120 on come out
-/// as some number beyond every integer register's range.
+/// The magnitude of a finite `a` rounded to an integer, and whether rounding changed it. Magnitudes from 2^120 on give
+/// a number beyond every integer register's range.
 fn round_magnitude<F: Format>(a: u64, is_negative: bool, mode: RoundingMode) -> (u128, bool) {
     let exponent_field = F::biased_exponent(a);
     let significand = u128::from((a & F::FRACTION) | (u64::from(exponent_field != 0) << F::FRACTION_BITS));
@@ -164,7 +165,7 @@ fn round_magnitude<F: Format>(a: u64, is_negative: bool, mode: RoundingMode) -> 
     if exponent >= 0 {
         return (significand << exponent.min(67), false);
     }
-    // 60 places take every significand below one quarter, and so does any larger distance.
+    // A shift by 60 takes every significand below one quarter. Larger distances round in the same way.
     let shift = exponent.unsigned_abs().min(60);
     let floor = significand >> shift;
     let remainder = significand & ((1 << shift) - 1);

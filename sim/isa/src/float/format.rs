@@ -15,17 +15,17 @@ pub(super) trait Format {
     const EXPONENT_BITS: u32;
     const SIGN: u64 = 1 << (Self::FRACTION_BITS + Self::EXPONENT_BITS);
     const FRACTION: u64 = (1 << Self::FRACTION_BITS) - 1;
-    /// The exponent field's bits, which infinities and NaNs have all set.
+    /// The bits of the exponent field. Infinities and NaNs have all of them set.
     const EXPONENT: u64 = Self::SIGN - (1 << Self::FRACTION_BITS);
     const EXPONENT_BIAS: u64 = (1 << (Self::EXPONENT_BITS - 1)) - 1;
     const QUIET: u64 = 1 << (Self::FRACTION_BITS - 1);
     const CANONICAL_NAN: u64 = Self::EXPONENT | Self::QUIET;
 
-    /// The value an f register holds for this format: the canonical NaN where a single is not NaN-boxed.
+    /// The value that an f register holds for this format: the canonical NaN if a single is not NaN-boxed.
     fn unbox(register: u64) -> u64;
     /// The f register's contents for the low bits of `value`.
     fn boxed(value: u64) -> u64;
-    /// The x register's contents after FMV.X for an f register's contents.
+    /// The x register's contents after FMV.X of an f register's contents.
     fn sign_extend(register: u64) -> u64;
 
     fn to_soft(value: u64) -> Self::Soft;
@@ -36,12 +36,12 @@ pub(super) trait Format {
     fn host_multiply(a: u64, b: u64) -> u64;
     fn host_divide(a: u64, b: u64) -> u64;
     fn host_square_root(a: u64) -> u64;
-    /// `integer` in this format, exact when it has at most `FRACTION_BITS + 1` bits.
+    /// `integer` in this format; exact if it has at most `FRACTION_BITS + 1` bits.
     fn host_from_integer(integer: u64) -> u64;
     fn less(a: u64, b: u64) -> bool;
     fn equal(a: u64, b: u64) -> bool;
 
-    /// FCVT.S.D or FCVT.D.S: this format's value, boxed, of the other format's value in an f register.
+    /// FCVT.S.D or FCVT.D.S: converts the other format's value in an f register to this format's value, boxed.
     fn convert_from_other(register: u64, mode: RoundingMode) -> FloatResult;
 
     fn is_nan(value: u64) -> bool {
@@ -200,7 +200,7 @@ impl Format for Double {
                 flags: if Single::is_signaling_nan(value) { super::FLAG_INVALID } else { 0 },
             };
         }
-        // Every single is a double, so that no rounding mode matters.
+        // Every single is also a double, so the rounding mode does not matter.
         FloatResult::exact(f64::from(single(value)).to_bits())
     }
 }

@@ -1,5 +1,5 @@
-//! Directed tables for each rule of the specification, and properties over all bit patterns with IEEE arithmetic of the
-//! host and of SoftFloat as oracles.
+//! Directed tables for each rule of the specification, and properties over all bit patterns. IEEE arithmetic of the
+//! host and of SoftFloat are the oracles.
 
 use super::arithmetic::soft;
 use super::*;
@@ -110,7 +110,7 @@ fn dynamic_rounding_reads_frm_and_rejects_reserved_modes() {
         assert_eq!(third(DYN, frm), Err(InvalidRoundingMode));
         assert!(third(RNE, frm).is_ok(), "a static mode does not read frm");
         let min = op(funct5::MIN_MAX, D, 0, 0);
-        assert!(execute(min, [0; 3], frm).is_ok(), "what does not round does not read frm");
+        assert!(execute(min, [0; 3], frm).is_ok(), "an instruction that does not round does not read frm");
     }
 }
 
@@ -154,8 +154,8 @@ fn arithmetic_follows_the_special_cases() {
     }
 }
 
-/// What rounds up to the smallest normal number is tiny only if rounding with an unbounded exponent would leave it
-/// below.
+/// A result that rounds up to the smallest normal number is tiny only if rounding with an unbounded exponent would
+/// leave it below that number.
 #[test]
 fn tininess_is_detected_after_rounding() {
     let min_normal = 0x0010_0000_0000_0000;
@@ -191,7 +191,7 @@ fn singles_that_are_not_boxed_are_the_canonical_nan() {
     assert_eq!(run(op(funct5::CONVERT_FORMAT, D, 0, 0), [unboxed, 0, 0]), (NAN_D, 0));
     assert_eq!(run(op(funct5::CONVERT_TO_INTEGER, S, 0, 0), [unboxed, 0, 0]), (i32::MAX as u64, NV));
     assert_eq!(run(OPCODE_FMADD, [one, one, unboxed]), (NAN_S, 0));
-    // Moves copy bits and look at no box.
+    // Moves copy bits and ignore the NaN box.
     let bits = 0x1234_5678_89ab_cdef;
     assert_eq!(run(op(funct5::MOVE_TO_INTEGER_OR_CLASS, S, 0, 0), [bits, 0, 0]).0, 0xffff_ffff_89ab_cdef);
     assert_eq!(run(op(funct5::MOVE_TO_INTEGER_OR_CLASS, D, 0, 0), [bits, 0, 0]).0, bits);
@@ -395,8 +395,8 @@ fn flags_do_not_leak_between_calls() {
     assert_eq!(run(op(funct5::CONVERT_FROM_INTEGER, D, 2, RTZ), [4, 0, 0]), (d(4.0), 0));
 }
 
-/// Bit patterns weighted towards what arithmetic trips over: few significant bits, neighbouring exponents, subnormals,
-/// specials.
+/// Bit patterns that are likely to reveal errors of arithmetic: few significant bits, neighbouring exponents,
+/// subnormals, special values.
 fn pattern(exponent_bits: u32, fraction_bits: u32) -> impl Strategy<Value = u64> {
     let fraction_mask = (1_u64 << fraction_bits) - 1;
     let exponent_max = (1_u64 << exponent_bits) - 1;
@@ -419,7 +419,7 @@ fn pattern(exponent_bits: u32, fraction_bits: u32) -> impl Strategy<Value = u64>
     })
 }
 
-/// All operations that round, in one format, each with SoftFloat's answer and, for nearest even, the host's value.
+/// All operations that round, in one format: SoftFloat's answer, and for nearest even the host's value.
 fn oracle_double(funct5: u32, [a, b, _]: [u64; 3], mode: RoundingMode) -> (FloatResult, f64) {
     let (x, y) = (F64::from_bits(a), F64::from_bits(b));
     let (p, q) = (f64::from_bits(a), f64::from_bits(b));
@@ -494,8 +494,8 @@ proptest! {
         }
     }
 
-    /// Toward zero is Rust's saturating `as`, except for NaN; and the conversion is inexact exactly when it does not
-    /// convert back.
+    /// A conversion toward zero is Rust's saturating `as`, except for NaN. It is inexact if and only if the result does
+    /// not convert back to the operand.
     #[test]
     fn conversions_to_integers_equal_the_host(a in pattern(11, 52), b in pattern(8, 23)) {
         let (x, y) = (f64::from_bits(a), f32::from_bits(b as u32));
@@ -521,8 +521,8 @@ proptest! {
         }
     }
 
-    /// Every mode agrees with SoftFloat on the value (the crate's conversions do not report inexact, so only NV is
-    /// compared).
+    /// In every mode the value equals SoftFloat's. (The crate's conversions do not report inexact, so the test compares
+    /// only NV.)
     #[test]
     fn conversions_to_integers_equal_softfloat(a in pattern(11, 52)) {
         for (rm, mode) in MODES {
@@ -554,7 +554,7 @@ proptest! {
         }
     }
 
-    /// `execute` answers every instruction word that has a form, with any operands and mode, and keeps singles boxed.
+    /// `execute` handles every instruction word that has a form, with any operands and mode, and keeps singles boxed.
     #[test]
     fn every_word_with_a_form_executes(
         word in any::<u32>(), opcode in 0..5_usize, operands in any::<[u64; 3]>(), frm in 0..8_u8,
