@@ -1,4 +1,4 @@
-//! Snapshots: as a whole where the first byte is odd, and as changes to a good one where it is even.
+//! Snapshots: if the first byte is odd, the rest is a whole state; if it is even, the rest changes a valid one.
 #![no_main]
 
 use concord_fuzz::properties::{snapshot, snapshot_changed, snapshot_state};

@@ -1,3 +1,3 @@
-//! The properties that the fuzz targets check; `make test` checks the same ones on stable.
+//! The properties that the fuzz targets check; `make test` checks the same ones with a stable compiler.
 
 pub mod properties;

@@ -1,4 +1,5 @@
-//! What must hold for any input, as functions of bytes. The fuzz targets and the property tests of `make test` share them.
+//! Properties that hold for any input, as functions of bytes. The fuzz targets and the property tests of `make test`
+//! share them.
 
 use concord_isa::compressed::expand;
 use concord_isa::decode::decode;
@@ -11,8 +12,8 @@ use vm_memory::{GuestAddress, GuestMemoryMmap};
 const MEMORY_BASE: u64 = 0x8000_0000;
 const MEMORY_BYTES: usize = 16 << 20;
 
-/// Every word decodes to an op whose registers exist, the same wherever it stands but for what is relative to the program
-/// counter; every compressed instruction that there is stands for one that there is.
+/// Every word decodes to an op whose registers exist. The op does not depend on its position, except for values
+/// relative to the program counter. Every compressed instruction that is not reserved expands to a legal one.
 pub fn decoder(bytes: &[u8]) {
     for chunk in bytes.chunks_exact(4) {
         let word = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
@@ -21,7 +22,7 @@ pub fn decoder(bytes: &[u8]) {
             check_op(word, word >> 8 & 0xffe, 4);
         } else {
             let half = word as u16;
-            // The others are reserved.
+            // Other encodings are reserved.
             if let Some(expanded) = expand(half) {
                 assert_eq!(expanded & 3, 3, "{half:#06x} expands to {expanded:#x}");
                 assert_ne!(check_op(expanded, word >> 16 & 0xffe, 2).kind, Kind::Illegal, "{half:#06x}");
@@ -55,7 +56,7 @@ fn check_op(word: u32, offset: u32, length_bytes: u32) -> Op {
     op
 }
 
-/// A kernel is loaded inside memory, or one line says why not.
+/// A kernel is loaded inside memory, or refused with one line that gives the reason.
 pub fn kernel(bytes: &[u8]) {
     let memory = GuestMemoryMmap::<()>::from_ranges(&[(GuestAddress(MEMORY_BASE), MEMORY_BYTES)]).expect("16 MiB");
     match loader::load_kernel(&memory, Path::new("kernel"), bytes) {
@@ -68,7 +69,7 @@ pub fn kernel(bytes: &[u8]) {
     }
 }
 
-/// A board is valid, or one line says why not.
+/// A board is valid, or refused with one line that gives the reason.
 pub fn board(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match Board::from_toml(&text, "board.toml") {
@@ -81,12 +82,12 @@ fn assert_one_line(message: &str) {
     assert!(!message.contains('\n') && !message.is_empty(), "not one line: {message:?}");
 }
 
-/// The state in a snapshot of a small machine in the timed gear that has run a little.
+/// The state in a snapshot of a small machine that has executed some instructions in the timed gear.
 pub fn snapshot_state() -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let (kernel, path) = (directory.path().join("kernel"), directory.path().join("snapshot"));
-    // Stores to a few lines, one of them in a transaction that is suspended and one in a transaction that is active (xbegin,
-    // xpush, xbegin), then for ever.
+    // Stores to a few lines, one of them in a suspended transaction and one in an active transaction (xbegin, xpush,
+    // xbegin), and then an endless loop.
     let instructions = [
         0x0000_0297,
         0x0052_b023,
@@ -114,7 +115,8 @@ pub fn snapshot_state() -> Vec<u8> {
     stream[8..8 + length].to_vec()
 }
 
-/// Reads a snapshot whose state is `state` with changes: each four of `changes` are a place, of three bytes, and a byte.
+/// Reads a snapshot whose state is `state` with changes. Each four bytes of `changes` are an offset of three bytes and
+/// the new byte there.
 pub fn snapshot_changed(state: &[u8], changes: &[u8]) {
     let mut state = state.to_vec();
     for change in changes.chunks_exact(4) {
@@ -125,7 +127,7 @@ pub fn snapshot_changed(state: &[u8], changes: &[u8]) {
     snapshot(&state);
 }
 
-/// Reads a snapshot whose state is these bytes: a machine that runs, or an error. True for a machine.
+/// Reads a snapshot with these bytes as its state: a machine that runs, or an error. Returns true for a machine.
 pub fn snapshot(state: &[u8]) -> bool {
     let mut stream = (state.len() as u64).to_le_bytes().to_vec();
     stream.extend(state);
@@ -141,7 +143,7 @@ pub fn snapshot(state: &[u8]) -> bool {
     }
 }
 
-/// Values that registers are likely to hold where something can go wrong.
+/// Register values that are likely to reveal errors.
 const INTERESTING: [u64; 24] = [
     0,
     1,
@@ -169,7 +171,7 @@ const INTERESTING: [u64; 24] = [
     0x5449_4d45,
 ];
 
-/// Instructions with any registers, in any mode, leave the machine running or ended. Of the bytes, the first says mode and
+/// Instructions with any registers, in any mode, leave the machine running or ended. The first byte selects mode and
 /// gear, the next 128 choose registers, and the rest are up to 64 instructions.
 pub fn instruction(bytes: &[u8]) {
     let Some((mode, bytes)) = bytes.split_first() else { return };
@@ -203,12 +205,12 @@ const TABLE: u64 = ENTRY + 0x2000;
 const WORDS: u64 = ENTRY + 0x900;
 const HANDLER: u64 = ENTRY + 0xc00;
 
-/// Loads every register from the block and returns to the instructions in the mode that the block says.
+/// Loads every register from the block and returns to the instructions in the mode that the block contains.
 fn entry_code() -> Vec<u32> {
     let load = |register: u32, offset: u32| offset << 20 | 31 << 15 | 3 << 12 | register << 7 | 0x03;
     let load_float = |register: u32, offset: u32| load(register, offset) | 0x04;
     let write_csr = |csr: u32| csr << 20 | 30 << 15 | 1 << 12 | 0x73;
-    // auipc x31, 1: the block. The other places lie in a 12-bit immediate's reach below it.
+    // auipc x31, 1: the block. The other addresses lie below it, in reach of a 12-bit immediate.
     let mut code = vec![0x0000_1f97];
     let below = |distance: u64| (distance as u32).wrapping_neg() << 20 | 31 << 15 | 30 << 7 | 0x13;
     code.extend([below(BLOCK - HANDLER), write_csr(0x105), below(BLOCK - WORDS), write_csr(0x141)]);
@@ -220,7 +222,7 @@ fn entry_code() -> Vec<u32> {
     code
 }
 
-/// Everything from [`WORDS`] on.
+/// The memory contents from [`WORDS`] on.
 fn guest(mode: u8, registers: &[u64; 64], words: &[u32]) -> Vec<u8> {
     let mut bytes = vec![0; 0x3000 - 0x900];
     let mut put = |address: u64, value: &[u8]| {
@@ -242,7 +244,7 @@ fn guest(mode: u8, registers: &[u64; 64], words: &[u32]) -> Vec<u8> {
     let satp = if mode >> 5 & 1 == 1 { 8 << 60 | TABLE >> 12 } else { 0 };
     put(BLOCK + 512, &status.to_le_bytes());
     put(BLOCK + 520, &satp.to_le_bytes());
-    // Gigapages: devices and RAM as they are, and RAM once more in the last one.
+    // Gigapages: devices and RAM at their physical addresses, and RAM once more in the last gigapage.
     let flags: u64 = if user { 0xdf } else { 0xcf };
     for (index, physical) in [(0, 0_u64), (2, MEMORY_BASE), (511, MEMORY_BASE)] {
         put(TABLE + 8 * index, &(physical >> 12 << 10 | flags).to_le_bytes());
@@ -256,7 +258,7 @@ fn elf(code: &[u32], rest: &[u8]) -> Vec<u8> {
     image.resize((WORDS - ENTRY) as usize, 0);
     image.extend(rest);
     let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    // Executable, EM_RISCV, version 1; one program header of 56 bytes behind the header of 64.
+    // Executable, EM_RISCV, version 1; one program header of 56 bytes follows the header of 64 bytes.
     file.extend([2, 0, 243, 0, 1, 0, 0, 0]);
     for word in [ENTRY, 64, 0] {
         file.extend(word.to_le_bytes());
@@ -272,7 +274,7 @@ fn elf(code: &[u32], rest: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A small kernel that loads, for the loader's corpus.
+/// A small valid kernel, for the loader's corpus.
 pub fn small_kernel() -> Vec<u8> {
     elf(&entry_code(), &[])
 }
@@ -297,6 +299,6 @@ fn configuration(kernel: &Path, gear: Gear) -> Configuration {
 fn run_shortly(machine: &mut Machine, instructions: u64) {
     // A hart whose trap handler cannot be fetched uses up cycles and retires nothing.
     let limits = Limits { instructions: Some(instructions), cycles: Some(1_000_000) };
-    // How it ends, and whether the host has something to say about it, is open.
+    // Any end is right, and so is an error of the host.
     let _ = run(machine, &Options { limits, ..Options::default() }, &mut Unattended::default());
 }
