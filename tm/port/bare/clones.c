@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Registers the program's own table of clones, as the C run-time does where there is one. */
+/* Registers the program's own table of clones, as a C run-time would. */
 #include <tm/lock/byte.h>
 
 #include "clones.h"
 
-/* clones.ld. A program that is linked without it has none. */
+/* From clones.ld. A program linked without it has no table. */
 extern char __tm_clone_table_begin[] __attribute__((weak));
 extern char __tm_clone_table_end[] __attribute__((weak));
 

@@ -2,7 +2,7 @@
 #ifndef TM_BARE_CLONES_H
 #define TM_BARE_CLONES_H
 
-/* Once, whoever calls first, and before any transaction of the caller's: others wait. */
+/* Called once, by the first caller, before any of its transactions; other callers wait. */
 void tm_bare_clones_register(void);
 
 #endif

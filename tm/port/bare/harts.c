@@ -15,7 +15,7 @@
 #define CAUSE_INTERRUPT (1ul << 63)
 #define CAUSE_SOFTWARE (CAUSE_INTERRUPT | 1)
 #define CAUSE_TIMER (CAUSE_INTERRUPT | 5)
-/* Of sie and sip. */
+/* Bits of sie and sip. */
 #define INTERRUPT_SOFTWARE (1ul << 1)
 #define INTERRUPT_TIMER (1ul << 5)
 
@@ -26,7 +26,7 @@ _Static_assert(offsetof(struct tm_bare_hart, saved_sp) == 0 && offsetof(struct t
                "trap.S has these numbers");
 _Static_assert(TM_PROCESSORS_MAX == HARTS_MAX, "the runtime starts no more harts, and no fewer");
 
-/* There where the library's transactions are linked. */
+/* Defined if the library's transactions are linked. */
 extern struct tm_transaction tm_outside __attribute__((weak));
 
 void tm_bare_trap(void);
@@ -57,9 +57,9 @@ bool tm_port_has_xmetatm(void)
 }
 
 /*
- * The wfi ends at once where an interrupt is pending that sie enables. With interrupts off none is taken before it,
- * so one that comes after the word was read stays pending; and one that was pending before is forgotten first, so the
- * word read is no older than it: device output (the interrupt) before memory input.
+ * The wfi ends at once if an interrupt that sie enables is pending. With interrupts off none is taken before it, so an
+ * interrupt that arrives after the read of the word stays pending. An earlier pending interrupt is cleared first, so
+ * the read of the word is no older than the clearing: device output (the interrupt) before memory input.
  */
 void tm_port_park(const volatile unsigned *word, unsigned value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What a program on bare harts does besides what any port does: programs on top of workloads/bare's runtime call it
- * from `run`.
+ * The calls of a program on bare harts beyond those of any port. Programs on the runtime of port/bare call them from
+ * `run`.
  */
 #ifndef TM_BARE_HARTS_H
 #define TM_BARE_HARTS_H
@@ -9,8 +9,8 @@
 #include <tm/port.h>
 
 /*
- * Makes the calling hart the processor of this number, and has its traps handled. First on each hart, before anything
- * of the library.
+ * Makes the calling hart the processor of this number, and handles its traps. Each hart calls it before any other
+ * function of the library.
  */
 void tm_bare_hart_start(unsigned processor);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Memory for the library's transactions: blocks of powers of two, cut from an arena, and kept by their sizes when
- * they are freed. Never joined again: what transactions ask for comes in few sizes, again and again.
+ * Memory for the library's transactions: blocks of powers of two, cut from an arena, and kept by size when they are
+ * freed. Free blocks are never joined: transactions ask for few sizes, again and again.
  */
 #include <tm/lock/byte.h>
 
@@ -12,7 +12,7 @@
 #define CLASS_SMALLEST_LOG2 5
 #define CLASSES 40
 
-/* Before each block; in a free one, the next free one of its size follows. */
+/* The header before each block. In a free block, the pointer to the next free block of its size follows. */
 struct block {
     uint64_t class;
     struct block *next;

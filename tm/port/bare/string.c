@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What compilers call for initializers and copies, where there is no C library. Bytes at a time: nothing here is large. */
+/*
+ * The functions that compilers call for initializers and copies, for programs without a C library. They work byte by
+ * byte: nothing here is large.
+ */
 #include <stddef.h>
 
 void *memset(void *to, int value, size_t size_bytes);

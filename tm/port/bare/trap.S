@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where traps of S-mode go: saves the registers of what was interrupted, calls tm_bare_trapped(cause,
- * &program_counter, value), and goes back to that program counter.
+ * The entry of traps in S-mode: saves the registers of the interrupted code, calls tm_bare_trapped(cause,
+ * &program_counter, value), and returns to that program counter.
  *
- * What was interrupted may be a transaction, which is suspended and may restart at the end, with the stack that it
+ * The interrupted code may be a transaction, which is suspended and may restart at the end, with the stack that it
  * began with: no handler may store there (docs/xmetatm.md, section 17.1). The first handler moves to the stack below
- * the `struct tm_bare_hart` that sscratch points to; one that interrupts a handler stays on that stack, and goes
- * below the transaction that it suspended.
+ * the `struct tm_bare_hart` that sscratch points to; one that interrupts a handler stays on that stack, and goes below
+ * the transaction that it suspended.
  */
 #include "xmetatm.h"
 
@@ -105,5 +105,5 @@ tm_bare_trap:
         ld      t0, FRAME_T0(sp)
         ld      t6, FRAME_T6(sp)
         ld      sp, FRAME_SP(sp)
-        /* Resumes the transaction, or restarts it where it lost meanwhile. */
+        /* Resumes the transaction, or restarts it if it has lost meanwhile. */
         sret

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Which transaction state is whose. A thread's is made at its first transaction, as in Bressler, "Software
- * Transactional Memory in the Linux Kernel", 2012, section 3.1, and freed at its exit. Where this departs from the
- * paper:
- * - A module can change neither the kernel's thread structure nor its exit. The state is found in a hash table, and
- *   freed by a piece of the thread's deferred work (task_work), which the kernel does at the latest in the thread's
- *   exit. A thread of a program has it done at times before it goes back to its program; its next transaction then
- *   makes the state anew.
- * - Failure to make it is TM_EXHAUSTED of that transaction.
- * - Interrupts have states as well: each processor one for soft and one for hard ones, made when the module is loaded.
+ * The transaction state of each context. A thread's state is made at its first transaction, as in Bressler, "Software
+ * Transactional Memory in the Linux Kernel", 2012, section 3.1, and freed at its exit. Departures from the paper:
+ * - A module can change neither the kernel's thread structure nor its exit. A hash table holds the states, and deferred
+ *   work of the thread (task_work) frees them, which the kernel does at the latest in the thread's exit. For a thread
+ *   of a program the kernel sometimes does it before the thread returns to its program; the next transaction then makes
+ *   the state anew.
+ * - If making it fails, the answer of that transaction is TM_EXHAUSTED.
+ * - Interrupts have states as well: each processor has one for soft and one for hard interrupts, made when the module
+ *   is loaded.
  */
 #include <linux/module.h>
 #include <linux/percpu.h>
@@ -27,18 +27,18 @@
 #define PLACE_OF(task) hash_ptr(task, TM_LINUX_PLACES_LOG2)
 #define PLACE_AFTER(place) (((place) + 1) & (PLACES_COUNT - 1))
 
-/* A fill of one half keeps the ways between places short. */
+/* With at most half of the places filled, searches stay short. */
 static_assert(TM_PORT_CONTEXTS_MAX * 2 <= PLACES_COUNT);
 
 struct tm_linux_place tm_linux_places[PLACES_COUNT];
 
-/* What stands in a place that was left: whoever looks for another thread goes on behind it. */
+/* Marks a place that was left: searches for other threads continue past it. */
 #define LEFT ((struct task_struct *)1)
 
-/* Held by whoever enters or leaves a place. */
+/* Held while a thread enters or leaves a place. */
 static DEFINE_SPINLOCK(places_lock);
 
-/* A thread that has a state. */
+/* The state of a thread. */
 struct thread {
     struct callback_head work;
     struct tm_transaction *transaction;
@@ -46,12 +46,12 @@ struct thread {
 
 static atomic_t threads_count = ATOMIC_INIT(0);
 
-/* Soft and hard. */
+/* Soft and hard interrupts. */
 enum level { SOFT, HARD, LEVELS };
 
 struct processor {
     struct tm_transaction *levels[LEVELS];
-    /* Gives back what the levels have freed. */
+    /* Gives back the memory that the levels have freed. */
     struct work_struct drain;
 };
 
@@ -67,7 +67,7 @@ struct tm_transaction *tm_linux_transaction_of_thread(void)
     return tm_linux_places[place].transaction;
 }
 
-/* The thread's, although it is interrupted. */
+/* The state of the thread, although an interrupt is being served. */
 static struct tm_transaction *interrupted_thread(void)
 {
     struct tm_transaction *transaction = tm_linux_transaction_of_thread();
@@ -106,8 +106,9 @@ static void leave_place(void)
     while (tm_linux_places[place].task != current)
         place = PLACE_AFTER(place);
     /*
-     * current -> left, and where nobody can be behind it: left -> null, for those before it too. Somebody who passes by
-     * on the way to an own place is not stopped by that: it is not behind one whose next is null.
+     * current -> left. If the next place is null, no search continues past this one: left -> null, for preceding left
+     * places too. A search that passes on the way to another place is not stopped by that: its place does not lie beyond a
+     * place whose next is null.
      */
     WRITE_ONCE(tm_linux_places[place].task, LEFT);
     if (!tm_linux_places[PLACE_AFTER(place)].task)
@@ -117,8 +118,9 @@ static void leave_place(void)
 }
 
 /*
- * Gives the state back. An open transaction is taken back; false then. Without interrupts: to a handler the thread
- * would have left its place with something still open, or stand there with a state that is another's already.
+ * Gives the state back. An open transaction is rolled back; the answer is then false. Interrupts are off: a handler
+ * would otherwise see a thread without a place whose transaction is still open, or a place whose state belongs to another
+ * thread already.
  */
 static bool destroy(struct tm_transaction *transaction, bool has_place)
 {
@@ -134,7 +136,7 @@ static bool destroy(struct tm_transaction *transaction, bool has_place)
     return was_closed;
 }
 
-/* Deferred work of the thread itself: it exits, or goes back to its program. */
+/* Deferred work of the thread itself: it exits, or returns to its program. */
 static void thread_leaves(struct callback_head *work)
 {
     struct thread *thread = container_of(work, struct thread, work);
@@ -183,8 +185,9 @@ unsigned tm_linux_threads(void)
 }
 
 /*
- * Says what a level has interrupted. A rollback of that must not store to the stack between its present end and the
- * begin of its transaction, and where it ends does not matter: below is nothing that the transaction has stored to.
+ * Records the context that a level has interrupted. A rollback of that context must not store to the stack between its
+ * present end and the begin of its transaction. The exact end does not matter: the transaction has stored nothing below
+ * it.
  */
 static void interrupts(struct tm_transaction *level, struct tm_transaction *interrupted)
 {
@@ -198,8 +201,8 @@ static void interrupts(struct tm_transaction *level, struct tm_transaction *inte
 }
 
 /*
- * A soft interrupt has interrupted the thread, and a hard one the soft one if there is one. The soft one need not have
- * a transaction open, but then what it says of the thread is old.
+ * A soft interrupt has interrupted the thread. A hard interrupt has interrupted the soft one, if there is one. The soft
+ * one need not have an open transaction, but then its record of the thread is outdated.
  */
 void tm_linux_interrupt_enter(void)
 {

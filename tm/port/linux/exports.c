@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What other modules may use: all that <tm/tm.h>, <tm/htm.h>, <tm/statistics.h> and <tm/lock/...> declare, and what
- * their inline functions call.
+ * The symbols for other modules: all declarations of <tm/tm.h>, <tm/htm.h>, <tm/statistics.h> and <tm/lock/...>, and
+ * the functions that their inline functions call.
  */
 #include <linux/module.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Memory of kmalloc: freed anywhere, in handlers as well, and given back by kfree as by tm_free. */
+/* Memory of kmalloc. It can be freed anywhere, also in handlers, and by kfree as well as by tm_free. */
 #include <linux/gfp.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -10,10 +10,10 @@ void *tm_port_allocate(size_t size_bytes, unsigned flags)
 {
     gfp_t how = flags ? (__force gfp_t)flags : GFP_ATOMIC | __GFP_NOWARN;
 
-    /* Others may wait for what the transaction owns, and preemption is off. */
+    /* Other threads may wait for this transaction's records, and preemption is off. */
     if (tm_in_transaction())
         how &= ~__GFP_DIRECT_RECLAIM;
-    /* Powers of two are aligned to themselves. */
+    /* Blocks of a power of two are aligned to their size. */
     return kmalloc(size_bytes < TM_CACHE_LINE_SIZE ? size_bytes : roundup_pow_of_two(size_bytes), how);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The library as a module: concord-tm-2pl or concord-tm-tl2, which have the same symbols, so that one of them is loaded
- * at a time. Other modules include <tm/...> and use what <tm/tm.h> and <tm/lock/...> declare.
+ * The library as a module: concord-tm-2pl or concord-tm-tl2. They have the same symbols, so only one of them can be
+ * loaded at a time. Other modules include <tm/...> and use the declarations of <tm/tm.h> and <tm/lock/...>.
  *
  *   insmod concord-tm-2pl.ko test_iterations=1000
  *
- * While it is loaded it tests itself, with threads and interrupts; where a test fails, the module does not load
- * (EILSEQ), and the console says what is wrong. It can be unloaded when no thread has a transaction state any more:
- * those that used it have ended, or gone back to their programs.
+ * While it is loaded it tests itself, with threads and interrupts; if a test fails, the module does not load (EILSEQ),
+ * and the console shows the reason. It can be unloaded when no thread has a transaction state any more: the threads
+ * that used it have ended, or returned to their programs.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -23,7 +23,7 @@
 
 #include "linux.h"
 
-/* How long threads that end may take to give their transaction states back. */
+/* The time that ending threads may take to give their transaction states back. */
 #define THREADS_END_SECONDS 60
 
 static unsigned int test_iterations = 100;
@@ -52,7 +52,7 @@ bool tm_port_has_xmetatm(void)
 #endif
 }
 
-/* Until no thread has a state, and none is still on its way out of this module's code. */
+/* Waits until no thread has a state, and none still runs this module's code. */
 static void wait_for_threads(void)
 {
     unsigned long end = jiffies + THREADS_END_SECONDS * HZ;

@@ -6,7 +6,7 @@
 #include <linux/limits.h>
 #include <linux/types.h>
 
-/* Some kernels have some of them. */
+/* Some kernels define some of these. */
 #ifndef UINT8_MAX
 #define UINT8_MAX U8_MAX
 #endif

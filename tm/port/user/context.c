@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Contexts of threads and their signal handlers, and what else transactions need of the host. */
+/* Contexts of threads and their signal handlers, and the other functions that transactions need from the host. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -45,7 +45,7 @@ static uintptr_t stack_end(void)
 
 static void thread_exits(void *context)
 {
-    /* No handler comes while its context goes. */
+    /* No handler runs while its context is destroyed. */
     unsigned long interrupts = tm_port_interrupts_disable();
     bool was_closed = tm_transaction_destroy(context, stack_end());
 
@@ -147,8 +147,9 @@ void tm_signal_enter(void *context)
     unsigned level = levels.used;
 
     if (level == levels.count)
-        tm_port_fatal("a signal handler with transactions in a thread that is not prepared for it (tm_signals_prepare)");
-    /* Taken before it is entered: another signal may come in between. */
+        tm_port_fatal(
+            "a signal handler with transactions in a thread that is not prepared for it (tm_signals_prepare)");
+    /* The level is counted before it is entered: another signal may come in between. */
     levels.used++;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 #if defined(__x86_64__)

@@ -14,7 +14,7 @@ void tm_port_fatal(const char *what)
         {.iov_base = (void *)"\n", .iov_len = 1},
     };
 
-    /* In one call, so that two threads' reports do not mix. There is nobody to tell that it failed. */
+    /* One call, so that the reports of two threads do not mix. Its failure cannot be reported. */
     if (writev(STDERR_FILENO, parts, 3) < 0)
         abort();
     abort();

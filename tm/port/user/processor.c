@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Numbers for threads. A number is a bit of a map; the first free one is given, so that they are dense. The number of a
- * thread that exits is given again, by the destructor of a key that every numbered thread has.
+ * Numbers for threads. A number is a bit of a map. A thread gets the first free one, so numbers are dense. The
+ * destructor of a key that every numbered thread has frees the number when the thread exits.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -21,7 +21,7 @@ static void slot_free(unsigned slot)
     unsigned index = slot - 1;
 
     /*
-     * Release, and acquire in slot_find: what the last owner did with its queue nodes precedes what the next one does.
+     * Release, and acquire in slot_find: the last owner's accesses to its queue nodes precede those of the next owner.
      */
     __atomic_fetch_and(&slots_taken[index / BITS_PER_WORD], ~(1ull << index % BITS_PER_WORD), __ATOMIC_RELEASE);
 }
@@ -42,7 +42,7 @@ static unsigned slot_find(void)
     tm_port_fatal("more threads use locks or transactions than TM_PROCESSORS_MAX");
 }
 
-/* Another key's destructor may lock something after this: then the thread takes a number again, and this runs again. */
+/* Another key's destructor may take a lock after this: then the thread gets a number again, and this runs again. */
 static void thread_exits(void *unused)
 {
     unsigned slot = tm_port_slot;
@@ -64,7 +64,7 @@ unsigned tm_port_slot_take(void)
 {
     unsigned none = 0, slot = slot_find();
 
-    /* Where a signal handler came in between, it has given the thread a number. */
+    /* A signal handler that came in between has given the thread a number. */
     if (__atomic_compare_exchange_n(&tm_port_slot, &none, slot, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         pthread_setspecific(exit_key, &tm_port_slot);
     else

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The port to bare harts of riscv64, 1 to 64 of them, in S-mode: the machine answers the SBI itself and has no M-mode
- * to offer. What runs is built with workloads/bare's start.S, runtime.c and device_tree.c. A processor is a hart;
- * nothing migrates.
+ * The port to bare harts of riscv64, 1 to 64 of them, in S-mode: the machine answers the SBI itself and has no M-mode.
+ * Programs are built with the start.S, runtime.c and device_tree.c of port/bare/runtime. A processor is a hart; nothing
+ * migrates.
  *
- * tp points to the hart's `struct tm_bare_hart`, in handlers as well.
+ * tp points to the hart's `struct tm_bare_hart`, also in handlers.
  */
 #ifndef TM_PORT_H
 #define TM_PORT_H
@@ -23,22 +23,22 @@ struct tm_transaction;
 /* Below it are the interrupt handlers' stacks (trap.S has the offsets). */
 struct tm_bare_hart {
     /*
-     * What the first instructions of a trap store. In a line that no transaction reads: it would lose to each
-     * interrupt.
+     * The registers that the first instructions of a trap store. They are in a line that no transaction reads: each
+     * interrupt would make it lose.
      */
     unsigned long saved_sp;
     unsigned long saved_t0;
-    /* Interrupt handlers that the hart is in. */
+    /* The number of interrupt handlers that the hart is in. */
     unsigned long level;
     bool has_xmetatm;
     void (*timer_handler)(void);
     unsigned long timer_period_ticks;
-    /* Where the innermost trap goes back to, and with which stack. */
+    /* The address and stack that the innermost trap returns to. */
     unsigned long *program_counter;
     unsigned long stack_pointer;
-    /* What transactions read, too. */
+    /* From here on, members that transactions read too. */
     unsigned processor TM_ALIGNED_TO_LINE;
-    /* By this number the SBI knows the hart. */
+    /* The SBI's number of the hart. */
     unsigned number;
     struct tm_transaction *transaction;
 } TM_ALIGNED_TO_LINE;
@@ -57,7 +57,7 @@ TM_INLINE unsigned tm_port_processor(void)
     return tm_bare_hart()->processor;
 }
 
-/* `pause` of Zihintpause, which older assemblers do not know, and older harts take for a fence that does nothing. */
+/* `pause` of Zihintpause. Older assemblers do not know it, and older harts execute it as a fence without effect. */
 TM_INLINE void tm_port_relax(void)
 {
     __asm__ volatile(".4byte 0x0100000f" ::: "memory");
@@ -70,16 +70,16 @@ TM_INLINE void tm_port_wait(unsigned *turns)
 }
 
 /*
- * Sleeps while *word is `value`, until tm_port_unpark or an interrupt, also one that is turned off here; callers look
- * again. Orders nothing. Who changes *word and then calls tm_port_unpark cannot be missed. In a transaction it does
- * not sleep.
+ * Sleeps while *word is `value`, until tm_port_unpark or an interrupt, even one that is turned off here; callers look
+ * again. Orders nothing. A change of *word followed by tm_port_unpark is never missed. In a transaction it does not
+ * sleep.
  */
 void tm_port_park(const volatile unsigned *word, unsigned value);
 
-/* Wakes the processor, whatever it sleeps on. An SBI call, so in a transaction it makes that fail (TM_HTM_IO). */
+/* Wakes the processor, on whichever word it sleeps. An SBI call, so it makes a transaction fail (TM_HTM_IO). */
 void tm_port_unpark(volatile unsigned *word, unsigned processor);
 
-/* The device tree names Xmetatm. */
+/* Whether the device tree names Xmetatm. */
 bool tm_port_has_xmetatm(void);
 
 /* Prints, and ends the run with exit code 1. */
@@ -87,7 +87,7 @@ void tm_port_fatal(const char *what) __attribute__((noreturn));
 
 #define TM_BARE_SSTATUS_SIE 2ul
 
-/* Off; what tm_port_interrupts_restore is told afterwards. */
+/* Turns interrupts off. Returns the argument of tm_port_interrupts_restore. */
 TM_INLINE unsigned long tm_port_interrupts_disable(void)
 {
     unsigned long before;
@@ -101,21 +101,21 @@ TM_INLINE void tm_port_interrupts_restore(unsigned long before)
     __asm__ volatile("csrs sstatus, %0" : : "r"(before) : "memory");
 }
 
-/* Interrupts on; harts start with them off. */
+/* Turns interrupts on; harts start with them off. */
 TM_INLINE void tm_bare_interrupts_enable(void)
 {
     tm_port_interrupts_restore(TM_BARE_SSTATUS_SIE);
 }
 
-/* Handlers that the calling hart is in: 0 outside, more where handlers enable interrupts. */
+/* The number of handlers that the calling hart is in: 0 outside, more than 1 if handlers enable interrupts. */
 TM_INLINE unsigned tm_bare_interrupt_level(void)
 {
     return (unsigned)tm_bare_hart()->level;
 }
 
 /*
- * Interrupts the calling hart every so many ticks of its timer, where it has interrupts on; 0 ends that. The handler
- * runs on another stack, with interrupts off until it turns them on, and uses no floating-point registers. A
+ * Interrupts the calling hart every `period_ticks` ticks of its timer, while it has interrupts on; 0 ends that. The
+ * handler runs on another stack, with interrupts off until it turns them on, and uses no floating-point registers. A
  * transaction that it interrupts is suspended meanwhile.
  */
 void tm_bare_timer(unsigned long period_ticks, void (*handler)(void));
@@ -128,7 +128,7 @@ TM_INLINE unsigned long tm_bare_cycles(void)
     return cycles;
 }
 
-/* Of the timer. */
+/* Reads the timer. */
 TM_INLINE unsigned long tm_bare_ticks(void)
 {
     unsigned long ticks;
@@ -143,13 +143,13 @@ TM_INLINE unsigned long tm_bare_ticks(void)
 
 /* Ownership records: 128 KiB. */
 #define TM_PORT_ORECS_LOG2 14
-/* Handlers that contain transactions, of which each may interrupt the one before. */
+/* Handlers that contain transactions. Each level may interrupt the one before. */
 #define TM_BARE_LEVELS_MAX 4u
 #define TM_PORT_CONTEXTS_MAX (TM_PROCESSORS_MAX * (1 + TM_BARE_LEVELS_MAX))
 
 extern struct tm_transaction tm_outside;
 
-/* The current context's, or &tm_outside while it has none. */
+/* The state of the current context, or &tm_outside while it has none. */
 TM_INLINE struct tm_transaction *tm_port_transaction(void)
 {
     return tm_bare_hart()->transaction;
@@ -160,10 +160,10 @@ TM_INLINE void tm_port_transaction_set(struct tm_transaction *transaction)
     tm_bare_hart()->transaction = transaction;
 }
 
-/* Makes the calling hart's; null without memory. */
+/* Makes the state of the calling hart; null without memory. */
 struct tm_transaction *tm_port_transaction_make(void);
 
-/* Around each outermost transaction, and each section of tm_lock: harts do not lose their processor. */
+/* Called around each outermost transaction, and each section of tm_lock: harts do not lose their processor. */
 TM_INLINE void tm_port_transaction_enter(void)
 {
 }
@@ -173,24 +173,24 @@ TM_INLINE void tm_port_transaction_leave(void)
 }
 
 /*
- * Makes the contexts of so many levels of handlers on the calling hart, up to TM_BARE_LEVELS_MAX; false without
- * memory. Those there are already stay.
+ * Makes the contexts of this number of handler levels on the calling hart, up to TM_BARE_LEVELS_MAX; false without
+ * memory. Existing levels stay.
  */
 bool tm_bare_transactions_prepare(unsigned levels);
 
-/* First and last in a handler that contains transactions, with interrupts off. Its level is prepared. */
+/* The first and the last call in a handler that contains transactions, with interrupts off. Its level is prepared. */
 void tm_bare_transactions_enter(void);
 void tm_bare_transactions_leave(void);
 
-/* From an arena of a fixed size; null where nothing is left. Aligned to 16 bytes. Not in handlers. */
+/* Memory from an arena of a fixed size; null when it is used up. Aligned to 16 bytes. Not in handlers. */
 /* Its functions are not safe in interrupt handlers. */
 #define TM_PORT_ALLOCATES_IN_INTERRUPTS 0
 void *tm_port_allocate(size_t size_bytes, unsigned flags);
 void tm_port_free(void *memory);
 
 /*
- * The SBI has no call that orders the memory accesses of other harts, so a transaction that is alone is one as any
- * other.
+ * The SBI has no call that orders the memory accesses of other harts, so a transaction of the only context is an
+ * ordinary one.
  */
 #define TM_PORT_HAS_HEAVY_FENCE 0
 TM_INLINE void tm_port_heavy_fence(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The first program of a small guest that tests kernel modules: loads each file of /modules in the order of their
- * names, unloads it again, says what came of it, and powers off. The words behind "--" on the kernel's command line are
+ * The first program of a small guest that tests kernel modules: it loads each file of /modules in the order of their
+ * names, unloads it again, reports the result, and powers off. The words after "--" on the kernel's command line are
  * the modules' parameters.
  *
  * A host that reads the console finds one line for each module, "init: NAME: passed" or "init: NAME: REASON", and at
@@ -26,7 +26,7 @@ static int is_module(const struct dirent *entry)
     return suffix && !strcmp(suffix, ".ko");
 }
 
-/* The kernel's name of a module: the file's, and `_` where that has `-`. */
+/* The kernel's name of a module: the file's name with `_` for `-`. */
 static void name_module(const char *file, char name[NAME_BYTES_MAX])
 {
     snprintf(name, NAME_BYTES_MAX, "%.*s", (int)strcspn(file, "."), file);
@@ -34,7 +34,7 @@ static void name_module(const char *file, char name[NAME_BYTES_MAX])
         *hyphen = '_';
 }
 
-/* Loads and unloads; what went wrong, or null. */
+/* Loads and unloads a module. Returns the reason of a failure, or null. */
 static const char *test(const char *file, const char *parameters)
 {
     char path[sizeof(FOLDER) + 256], name[NAME_BYTES_MAX];
@@ -71,7 +71,7 @@ int main(int count, char **words)
     }
     printf("init: done\n");
     reboot(RB_POWER_OFF);
-    /* No power switch. The first program must not end. */
+    /* Powering off has failed. The first program must not end. */
     for (;;)
         pause();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Every lock guards two pairs: one that threads change with interrupts on, and one that handlers change as well, so
- * that who waits for the first is interrupted by somebody who waits for the second.
+ * Every lock guards two pairs: one that threads change with interrupts on, and one that handlers change as well. So a
+ * handler that waits for the second interrupts a thread that waits for the first.
  */
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
@@ -24,7 +24,7 @@ enum { OF_THREADS, OF_ALL, PAIRS };
 
 static struct pair pairs[PAIRS];
 
-/* In a section. Whether the pair was seen half changed. */
+/* Runs in a section. Returns whether the pair was seen half changed. */
 static __always_inline bool change(struct pair *pair)
 {
     u64 one = READ_ONCE(pair->one);
@@ -49,8 +49,8 @@ static bool is_right(void)
 }
 
 /*
- * What a lock is tested with. `enter` and `try` are expressions about `lock`, one of the two, and `node`, which is for
- * MCS alone; they may return more than once, for sections that are transactions.
+ * The operations that a lock is tested with. `enter` and `try` are expressions about `lock`, one of the two, and
+ * `node`, which only MCS uses; they may return more than once, for sections that are transactions.
  */
 #define TEST(name, type, enter, try, leave) \
     static struct { \
@@ -111,7 +111,7 @@ TEST(tx, struct tm_tx_lock, tx_spin_lock(lock), (tx_spin_lock_retry(lock, 1), tr
 TEST(tx_mixed, struct tm_tx_lock, which == OF_ALL ? tx_spin_lock_non(lock) : tx_spin_lock(lock),
      (tx_spin_lock_retry(lock, 1), true), tx_spin_unlock(lock))
 
-/* One in four changes, the others look. */
+/* One in four changes the pair, the others look at it. */
 static void readers_work(struct worker *worker, enum place place)
 {
     struct tm_queued_rw_lock *lock = &queued_rw_locks[OF_ALL].lock;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The module's test of itself: what its parts share. Threads, more than there are processors, do pieces of a test's
- * work, and so do handlers of soft and hard interrupts that come in between. Each notes what it did, and at the end
- * memory has to agree with the notes.
+ * Declarations that the parts of the module's self-test share. Threads, more than there are processors, do pieces of a
+ * test's work, and so do handlers of soft and hard interrupts in between. Each notes its changes, and at the end memory
+ * has to agree with the notes.
  */
 #ifndef TM_LINUX_TEST_H
 #define TM_LINUX_TEST_H
@@ -12,7 +12,7 @@
 #include <linux/irq_work.h>
 #include <linux/types.h>
 
-/* Who does a piece of work. */
+/* The context of a piece of work. */
 enum place {
     IN_THREAD,
     IN_SOFT_INTERRUPT,
@@ -22,7 +22,7 @@ enum place {
     PLACES,
 };
 
-/* What a test counts, by an index of its own. */
+/* The counts of a test, by an index of its own. */
 #define NOTES_MAX 4
 
 struct worker {
@@ -36,11 +36,11 @@ struct worker {
 
 struct test {
     const char *name;
-    /* Before its work. */
+    /* Runs before the test's work. */
     bool (*prepare)(void);
     /* One piece of work. Interrupts are on in IN_THREAD and IN_SOFT_INTERRUPT. */
     void (*work)(struct worker *worker, enum place place);
-    /* After it: whether memory is as the notes say. Says what is not. */
+    /* Runs after it and returns whether memory agrees with the notes. Prints each difference. */
     bool (*is_right)(void);
 };
 
@@ -49,7 +49,7 @@ extern const unsigned transaction_tests_count;
 extern const struct test lock_tests[];
 extern const unsigned lock_tests_count;
 
-/* Of the test that runs. */
+/* The counts of the running test. */
 extern atomic64_t notes[PLACES][NOTES_MAX];
 extern atomic64_t disorders;
 
@@ -58,10 +58,10 @@ static inline void note(enum place place, unsigned index)
     atomic64_inc(&notes[place][index]);
 }
 
-/* The sum over all places. */
+/* The sum over all contexts. */
 u64 noted(unsigned index);
 
-/* Somebody saw what nobody may see. Not in a hardware transaction. */
+/* Counts a forbidden state that a context has seen. Not in a hardware transaction. */
 static inline void note_disorder(bool is_disorder)
 {
     if (unlikely(is_disorder))
@@ -83,16 +83,16 @@ static inline u32 random_below(u64 *state, u32 bound)
     return ((random_next(state) >> 32) * bound) >> 32;
 }
 
-/* Two words that are changed one after the other, and that nobody may see differ. */
+/* Two words that are changed one after the other. No transaction may see them differ. */
 struct pair {
     u64 one;
     u64 two;
 };
 
-/* Where a pair does not have this value, says so. */
+/* Prints a message if a pair does not have this value. */
 bool pair_is_right(const struct pair *pair, const char *name, u64 expected);
 
-/* Others come meanwhile. */
+/* Gives other contexts time. */
 static inline void linger(void)
 {
     unsigned turn;

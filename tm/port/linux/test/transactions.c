@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Transactions of threads and handlers on the same words. A thread also interrupts itself between two stores of a
- * transaction, and then the handler wants what the transaction owns.
+ * transaction, and then the handler needs records that the transaction owns.
  */
 #include <linux/gfp.h>
 #include <linux/irq_work.h>
@@ -12,7 +12,7 @@
 
 #include <tm/tm.h>
 
-/* In every test, one in so many pieces of work. */
+/* In every test, one piece of work in this many. */
 #define INTERRUPT_ITSELF_EVERY 8
 
 static bool interrupts_itself(struct worker *worker, enum place place)
@@ -20,7 +20,7 @@ static bool interrupts_itself(struct worker *worker, enum place place)
     return place == IN_THREAD && random_below(&worker->random[place], INTERRUPT_ITSELF_EVERY) == 0;
 }
 
-/* What a piece of work asks tm_start for; a handler's transactions are obstinate whatever it says. */
+/* The flags of a piece of work for tm_start; a handler's transactions are obstinate with any flags. */
 static unsigned random_flags(struct worker *worker, enum place place)
 {
     switch (random_below(&worker->random[place], 32)) {
@@ -36,7 +36,7 @@ static unsigned random_flags(struct worker *worker, enum place place)
     }
 }
 
-/* A transaction that found no memory is not counted, and has to have done nothing. */
+/* A transaction without memory is not counted, and must not have changed anything. */
 static void note_answer(enum place place, unsigned answer, unsigned index)
 {
     if (answer == TM_STARTED)
@@ -45,7 +45,7 @@ static void note_answer(enum place place, unsigned answer, unsigned index)
         note_disorder(answer != TM_EXHAUSTED);
 }
 
-/* Counters: a pair that a transaction changes as a whole, takes back, or looks at. */
+/* Counters: a transaction changes a pair as a whole, cancels a change, or looks at it. */
 static struct pair counters;
 
 enum { COUNTED, COUNTER_NOTES };
@@ -106,7 +106,7 @@ static bool counters_are_right(void)
     return pair_is_right(&counters, "counters", noted(COUNTED));
 }
 
-/* A bank: money moves between accounts, and whoever adds it all up finds what there was. */
+/* A bank: money moves between accounts, and a transaction that adds up all accounts finds a constant sum. */
 #define ACCOUNTS 64
 #define OPENING_BALANCE 1000
 
@@ -178,8 +178,8 @@ static bool bank_is_right(void)
 }
 
 /*
- * A sorted list, whose nodes transactions allocate and free. What is freed is soon another's, so that who still reads
- * it is found out.
+ * A sorted list whose nodes transactions allocate and free. Freed memory is soon in use again, so a transaction that
+ * still reads it is detected.
  */
 #define KEYS 64
 
@@ -198,7 +198,7 @@ static bool list_prepare(void)
     return true;
 }
 
-/* In a transaction: the link to the first node whose key is not smaller. */
+/* In a transaction: returns the link to the first node whose key is not smaller. */
 static struct node **find(u64 key, u64 *found)
 {
     struct node **link = &list;
@@ -228,7 +228,7 @@ static __attribute__((__noinline__)) bool insert(struct worker *worker, u64 key,
 
         has_inserted = false;
         if (found != key && (node = tm_alloc(sizeof(*node), GFP_ATOMIC | __GFP_NOWARN))) {
-            /* Nobody else sees it yet. */
+            /* No other context sees the node yet. */
             node->key = key;
             node->next = tm_load_pointer(link);
             tm_store_pointer(link, node);
@@ -298,7 +298,7 @@ static bool list_is_right(void)
     return count == expected;
 }
 
-/* Locked sections that exclude transactions, as Bressler's TM_LOCK and TM_WEAK_LOCK. Handlers leave them alone. */
+/* Locked sections that exclude transactions, like Bressler's TM_LOCK and TM_WEAK_LOCK. Handlers do not use them. */
 static struct pair section;
 static u64 section_lock;
 

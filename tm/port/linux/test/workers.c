@@ -13,8 +13,8 @@
 #include "test.h"
 
 /*
- * Nanoseconds from one interrupt of a worker's timer to the next, for each worker: all handlers together leave time for
- * the threads.
+ * Nanoseconds between two interrupts of a worker's timer, for each worker: all handlers together leave time for the
+ * threads.
  */
 #define PERIOD_MIN_NS 20000
 #define PERIOD_WORKER_MAX_NS 40000
@@ -94,7 +94,7 @@ static int work(void *data)
     struct worker *worker = data;
     unsigned iteration;
 
-    /* All begin together, so that they meet. */
+    /* All threads begin together, so that they compete. */
     atomic_inc(&ready);
     while (atomic_read(&ready) < workers_count)
         cond_resched();
@@ -106,7 +106,7 @@ static int work(void *data)
     stop_interrupts(worker);
     if (atomic_dec_and_test(&busy))
         complete(&finished);
-    /* Not gone before it is waited for, as the module's code may be gone then. */
+    /* The thread must not end before kthread_stop waits for it, since the module's code may be gone then. */
     for (;;) {
         set_current_state(TASK_INTERRUPTIBLE);
         if (kthread_should_stop())

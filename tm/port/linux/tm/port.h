@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The port to the Linux kernel: a module for x86-64 and riscv64. A processor is a processor. A context is a thread of
- * the kernel or of a program in the kernel, or what serves soft or hard interrupts on one processor; nobody hooks the
- * kernel's own interrupt entry.
+ * The port to the Linux kernel: a module for x86-64 and riscv64. A processor of the library is one of the kernel. A
+ * context is a thread of the kernel or of a program in the kernel, or the handling of soft or hard interrupts on one
+ * processor; the module does not hook the kernel's interrupt entry.
  *
- * Who takes a lock or waits for one has preemption turned off, as with the kernel's own spinlocks: the library does not
- * do it. It does so for transactions, from the outermost begin to the end, and from tm_lock to tm_unlock, so that
- * whoever owns anything that another one waits for is running. Neither may sleep. A transaction may begin wherever a
- * spinlock may be taken.
+ * Callers take locks and wait for them with preemption off, as with the kernel's own spinlocks: the library does not
+ * turn it off for them. It does so for transactions, from the outermost begin to the end, and from tm_lock to
+ * tm_unlock, so an owner that another context waits for is always running. Neither may sleep. A transaction may begin
+ * wherever a spinlock may be taken.
  */
 #ifndef TM_PORT_H
 #define TM_PORT_H
@@ -42,7 +42,7 @@ TM_INLINE void tm_port_relax(void)
     cpu_relax();
 }
 
-/* One turn of a waiting loop. Whoever is waited for runs, so there is no point in giving the processor away. */
+/* One turn of a waiting loop. The awaited owner runs, so giving the processor away would not help. */
 TM_INLINE void tm_port_wait(unsigned *turns)
 {
     ++*turns;
@@ -50,8 +50,8 @@ TM_INLINE void tm_port_wait(unsigned *turns)
 }
 
 /*
- * A processor of a virtual machine halts in its hypervisor, which a module cannot ask for on all of them: here it
- * spins. Returns early.
+ * A processor of a virtual machine would halt in its hypervisor, but a module cannot request that on all of them: here
+ * it spins. Returns early.
  */
 TM_INLINE void tm_port_park(const volatile unsigned *word, unsigned value)
 {
@@ -66,7 +66,7 @@ TM_INLINE void tm_port_unpark(volatile unsigned *word, unsigned processor)
     (void)processor;
 }
 
-/* Whether the kernel has found Xmetatm, and enters and leaves its handlers in the way that transactions ask for. */
+/* Whether the kernel has found Xmetatm, and enters and leaves its handlers as transactions require. */
 bool tm_port_has_xmetatm(void);
 
 /* Prints, and ends the thread as BUG() does. */
@@ -78,9 +78,7 @@ TM_INLINE __attribute__((noreturn)) void tm_port_fatal(const char *what)
     BUG();
 }
 
-/*
- * For transactions.
- */
+/* For transactions. */
 
 #define TM_PORT_ORECS_LOG2 16
 #define TM_PORT_CONTEXTS_MAX 8192
@@ -89,20 +87,20 @@ struct tm_transaction;
 extern struct tm_transaction tm_outside;
 
 /*
- * The transaction states of threads: a hash table by the address of the thread, which alone enters and removes its own
- * and looks for no other, so that looking needs no lock. Twice as many places as contexts.
+ * The transaction states of threads: a hash table by the address of the thread. Only the thread itself enters, removes
+ * and looks up its state, so a lookup needs no lock. The table has twice as many places as contexts.
  */
 #define TM_LINUX_PLACES_LOG2 14
 
 struct tm_linux_place {
-    /* Null: was never used, and nobody is behind it. &tm_linux_place_left: was used. */
+    /* Null: never used, and no search continues past it. &tm_linux_place_left: used before. */
     struct task_struct *task;
     struct tm_transaction *transaction;
 };
 
 extern struct tm_linux_place tm_linux_places[1 << TM_LINUX_PLACES_LOG2];
 
-/* The state of a thread whose place is not the first one, or that has none, and of interrupts. */
+/* The state of a thread that is not in its first place or has none, and of interrupts. */
 struct tm_transaction *tm_linux_transaction_of_thread(void);
 struct tm_transaction *tm_linux_transaction_of_interrupt(void);
 
@@ -111,7 +109,7 @@ TM_INLINE bool tm_linux_in_interrupt(void)
     return preempt_count() & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
 }
 
-/* The transaction state of the current context, or &tm_outside where it has none yet. */
+/* The transaction state of the current context, or &tm_outside if it has none yet. */
 TM_INLINE struct tm_transaction *tm_port_transaction(void)
 {
     const struct tm_linux_place *place;
@@ -123,19 +121,19 @@ TM_INLINE struct tm_transaction *tm_port_transaction(void)
 }
 
 /*
- * Makes one for a thread, which keeps it until it ends, or goes back to its program by way of the kernel's deferred
- * work. Null: there is no memory, there are too many contexts, the thread is beyond the point in its exit where work is
- * done for it, or this is an interrupt that has none (a nonmaskable one).
+ * Makes the state of a thread. The thread keeps it until it ends, or returns to its program through the kernel's
+ * deferred work. Null if there is no memory, if there are too many contexts, if the exiting thread can no longer get
+ * deferred work, or in an interrupt without a state (a nonmaskable one).
  */
 struct tm_transaction *tm_port_transaction_make(void);
 
-/* Nobody calls tm_interrupt_enter here: where the kernel is says whose transaction is the current one. */
+/* Here no handler's entry calls tm_interrupt_enter: the kernel's own state determines the current context. */
 TM_INLINE void tm_port_transaction_set(struct tm_transaction *transaction)
 {
     (void)transaction;
 }
 
-/* The outermost transaction begins and has ended; tm_lock and tm_unlock. */
+/* Called when the outermost transaction begins and has ended, and by tm_lock and tm_unlock. */
 void tm_linux_interrupt_enter(void);
 void tm_linux_interrupt_leave(void);
 
@@ -154,9 +152,9 @@ TM_INLINE void tm_port_transaction_leave(void)
 }
 
 /*
- * Memory, at least aligned to a cache line where it is as large as one. `flags` is a gfp_t, or 0 for what the library
- * needs itself, which never sleeps. In a transaction nothing does. What kmalloc gave may be freed, and the other way
- * round.
+ * Memory, aligned at least to a cache line if it is as large as one. `flags` is a gfp_t, or 0 for the library's own
+ * needs, which never sleep. In a transaction no allocation sleeps. tm_port_free frees memory of kmalloc, and kfree
+ * frees this memory.
  */
 /* With the caller's flags. */
 #define TM_PORT_ALLOCATES_IN_INTERRUPTS 1
@@ -179,14 +177,14 @@ TM_INLINE void tm_port_interrupts_restore(unsigned long flags)
     raw_local_irq_restore(flags);
 }
 
-/* An interrupt on every other processor could do it, but not where interrupts are off. */
+/* An interrupt on every other processor could do it, but not while interrupts are off. */
 #define TM_PORT_HAS_HEAVY_FENCE false
 
 TM_INLINE void tm_port_heavy_fence(void)
 {
 }
 
-/* Where *stop is 0, stores, and is true: nobody looks at where an interrupt came in, so none does. */
+/* If *stop is 0, stores and returns true. The entry of interrupts is not hooked, so interrupts are off here. */
 #define TM_PORT_GUARDED_STORE(bits) \
     TM_INLINE bool tm_guarded_store##bits(const uint32_t *stop, void *address, uint##bits##_t value) \
     { \

@@ -26,7 +26,7 @@
  */
 #define TM_PORT_TURNS_BEFORE_YIELD 128u
 
-/* The calling thread's number and one, or 0 while it has none. */
+/* The calling thread's number plus one, or 0 while it has none. */
 extern __thread unsigned tm_port_slot;
 
 /* Gives the calling thread a number. Safe in a signal handler. The number is free again when the thread has exited. */
@@ -68,19 +68,16 @@ TM_INLINE void tm_port_wait(unsigned *turns)
 }
 
 /*
- * Sleeps while *word is `value`, until tm_port_unpark; may return early, so callers look again. Orders nothing. Who
- * changes *word and then calls tm_port_unpark cannot be missed.
+ * Sleeps while *word is `value`, until tm_port_unpark; may return early, so callers look again. Orders nothing. A
+ * change of *word followed by tm_port_unpark is never missed.
  */
 void tm_port_park(const volatile unsigned *word, unsigned value);
 
-/*
- * Wakes the thread that sleeps on `word`, which is that of `processor`. `word` is not accessed, and may belong to
- * another use by now.
- */
+/* Wakes `processor`'s thread, which sleeps on `word`. `word` is not accessed, and may have another use by now. */
 void tm_port_unpark(volatile unsigned *word, unsigned processor);
 
 #if defined(__riscv)
-/* Xmetatm's transactions are for supervisors: no user program has them. */
+/* Xmetatm's transactions need supervisor mode: no user program has them. */
 TM_INLINE bool tm_port_has_xmetatm(void)
 {
     return false;
@@ -96,13 +93,13 @@ void tm_port_fatal(const char *what) __attribute__((noreturn, cold));
 
 /* Ownership records: 512 KiB. */
 #define TM_PORT_ORECS_LOG2 16
-/* Contexts that ever were at one time. One more gets no transaction. */
+/* The largest number of contexts at one time. A further one gets no transaction. */
 #define TM_PORT_CONTEXTS_MAX 16384u
 
 struct tm_transaction;
 extern struct tm_transaction tm_outside;
 
-/* The current context's, or &tm_outside while it has none. */
+/* The state of the current context, or &tm_outside while it has none. */
 extern __thread struct tm_transaction *tm_port_current __attribute__((tls_model("initial-exec")));
 
 TM_INLINE struct tm_transaction *tm_port_transaction(void)
@@ -115,10 +112,10 @@ TM_INLINE void tm_port_transaction_set(struct tm_transaction *transaction)
     tm_port_current = transaction;
 }
 
-/* Makes the calling thread's; null without memory. It is given back when the thread exits. */
+/* Makes the state of the calling thread; null without memory. It is given back when the thread exits. */
 struct tm_transaction *tm_port_transaction_make(void);
 
-/* Around each outermost transaction, and each section of tm_lock: threads may lose their processor there. */
+/* Called around each outermost transaction, and each section of tm_lock: threads may lose their processor there. */
 TM_INLINE void tm_port_transaction_enter(void)
 {
 }
@@ -136,7 +133,7 @@ void tm_port_free(void *memory);
 #define TM_PORT_HAS_HEAVY_FENCE 1
 void tm_port_heavy_fence(void);
 
-/* The signals whose handlers contain transactions, while one runs alone. */
+/* Blocks and restores the signals whose handlers contain transactions, while one runs alone. */
 unsigned long tm_port_interrupts_disable(void);
 void tm_port_interrupts_restore(unsigned long interrupts);
 
