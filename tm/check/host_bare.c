@@ -3,7 +3,7 @@
  * The check programs on bare harts: a thread is a hart, the boot hart is thread 0 and runs check_main, and interrupts
  * are the timer's. The others sleep between two runs.
  *
- * There is no watchdog here: the machine finds out when nobody can go on, and has limits to end what does not end.
+ * There is no watchdog here: the machine detects deadlocks, and has limits for programs that do not end.
  */
 #include "host.h"
 
@@ -14,9 +14,9 @@
 
 #define TEXTS_SIZE 512
 #define TEXTS_MAX 16
-/* As deep as the queue locks have nodes. The innermost keeps interrupts off. */
+/* The number of levels for which queue locks have nodes. The innermost keeps interrupts off. */
 #define INTERRUPT_LEVELS 4
-/* Interrupts come as many times as often as is asked for: a second of the machine is long. */
+/* Interrupts come this many times as often as requested: a second of the machine is long. */
 #define INTERRUPTS_FACTOR 10
 #define NESTED_PERIOD_FACTOR 2
 #define CALIBRATION_TICKS 100
@@ -28,8 +28,8 @@
 
 static struct {
     /*
-     * What the harts are to do: how many of them run the body, and above that another number each time. In one word,
-     * because a hart that has no part in one run may look at it when the next is being prepared.
+     * The harts' task: the number of harts that run the body, and above that a number that differs each time. It is one
+     * word, because a hart without a part in one run may look at it while the next run is prepared.
      */
     uint32_t order TM_ALIGNED_TO_LINE;
     void (*body)(unsigned thread);
@@ -130,13 +130,13 @@ void host_run(unsigned threads, void (*body)(unsigned thread))
         tm_port_relax();
 }
 
-/* None share one. */
+/* Harts share no processor. */
 void host_yield(void)
 {
     tm_port_relax();
 }
 
-/* Of the runtime: every hart comes here. */
+/* The runtime calls it on every hart. */
 void run(u64 index, u64 harts, u64 iterations)
 {
     (void)iterations;
@@ -150,7 +150,7 @@ void run(u64 index, u64 harts, u64 iterations)
     }
 }
 
-/* Of the runtime: how the run ends. */
+/* The runtime calls it for the result of the run. */
 u32 verify(u64 harts, u64 iterations)
 {
     (void)harts;
@@ -163,7 +163,7 @@ uint64_t host_clock(void)
     return tm_bare_cycles();
 }
 
-/* The device tree has the frequency of the timer only. */
+/* The device tree has only the frequency of the timer. */
 uint64_t host_clock_frequency_hz(void)
 {
     uint64_t ticks = tm_bare_ticks(), cycles;
@@ -219,7 +219,10 @@ static void interrupted(void)
 {
     unsigned depth = tm_bare_interrupt_level();
 
-    /* Handlers are interrupted seldom, and from their ends on, so that what is interrupted comes forward at any depth. */
+    /*
+     * Handlers are interrupted seldom, and only from their ends on, so that the interrupted code makes progress at any
+     * depth.
+     */
     tm_bare_timer(NESTED_PERIOD_FACTOR * interrupt_period_ticks, interrupted);
     if (depth < INTERRUPT_LEVELS)
         tm_bare_interrupts_enable();

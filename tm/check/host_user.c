@@ -16,7 +16,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* As deep as the queue locks have nodes, and one deeper. */
+/* The number of levels for which queue locks have nodes, and one more. */
 #define INTERRUPT_LEVELS 4
 
 static int words_count;
@@ -189,8 +189,8 @@ static __thread unsigned interrupt_depth;
 static __thread timer_t timers[INTERRUPT_LEVELS];
 
 /*
- * A handler begins with all signals off: of two that come at a time the second would begin before the first has counted
- * itself. Then it keeps off those of the handlers it interrupted, and its own.
+ * A handler begins with all signals off: otherwise the second of two simultaneous signals would begin before the first
+ * has counted itself. Then it keeps off its own signal and those of the handlers that it interrupted.
  */
 static void interrupted(int signal, siginfo_t *information, void *context)
 {

@@ -12,7 +12,7 @@ struct output {
     unsigned length;
 };
 
-/* An empty line. What does not fit is left out. */
+/* Begins an empty line. Text that does not fit is left out. */
 #define OUTPUT_INITIALIZER {.length = 0}
 
 void output_text(struct output *output, const char *text);

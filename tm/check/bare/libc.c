@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What check programs use of the C library, on bare harts. */
+/* The functions of the C library that check programs use, for bare harts. */
 #include "../host.h"
 
 void *malloc(size_t size_bytes);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Checks the port to bare harts: processor numbers, sleeping and waking, interrupts that nest, and transactions that they
- * interrupt.
+ * Checks the port to bare harts: processor numbers, sleeping and waking, interrupts that nest, and transactions that
+ * they interrupt.
  *
- * Harts pass a turn around, and each sleeps until the turn is its own: a wake-up that is lost leaves all asleep, which the
- * machine reports. They do so once more while the timer interrupts them. After that each waits for an interrupt in a
- * transaction, and so do the handlers of the first two levels. The functions that began those have returned by then, and
+ * Harts pass a turn around, and each sleeps until it has the turn: a lost wake-up leaves all asleep, which the machine
+ * reports. They do so once more while the timer interrupts them. Then each waits for an interrupt in a transaction, and
+ * so do the handlers of the first two levels. The functions that began those transactions have returned by then, and
  * their frames must be there when the transactions restart.
  */
 #include <tm/htm.h>
@@ -35,7 +35,7 @@ static struct {
     uint32_t deepest;
     bool nests;
     bool frame_lost;
-    /* What transactions write, by the level that they began in. */
+    /* The words that transactions write, by the level that they began in. */
     uint64_t words[LEVELS_MAX][TM_CACHE_LINE_SIZE / sizeof(uint64_t)];
 } TM_ALIGNED_TO_LINE harts[TM_PROCESSORS_MAX];
 
@@ -47,14 +47,14 @@ static void add(uint64_t *word)
         __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
         return;
     }
-    /* Handlers always win over what they interrupted, so among harts this ends. */
+    /* Handlers always win over the code that they interrupted, so the conflicts among harts end. */
     for (unsigned long status = tm_htm_begin(); status != TM_HTM_STARTED; status = tm_htm_again())
         ;
     ++*word;
     tm_htm_commit();
 }
 
-/* Returns in the transaction. */
+/* Returns inside the transaction. */
 static NAMED unsigned long begin(unsigned processor)
 {
     volatile uint64_t frame[FRAME_WORDS];
@@ -69,7 +69,7 @@ static NAMED unsigned long begin(unsigned processor)
     return status;
 }
 
-/* Waits until the innermost handler has been. Turns interrupts on, and a restart turns them off again. */
+/* Waits until the innermost handler has run. Turns interrupts on; a restart turns them off again. */
 static void wait_for_interrupts(unsigned processor, uint32_t awaited)
 {
     tm_bare_interrupts_enable();
@@ -122,7 +122,7 @@ static void delay(u64 *random)
         tm_port_relax();
 }
 
-/* With delays, so that a turn is passed just before somebody sleeps as well as just after. */
+/* With delays, so that a turn is passed both just before and just after a hart goes to sleep. */
 static void pass_the_turn(unsigned processor, unsigned count, u64 iterations)
 {
     u64 random = random_state(DELAY_SEED, processor);

@@ -106,7 +106,7 @@ static void check_packed(void)
     }
 }
 
-/* Stores of all sizes into one word, each over the one before, and loads of all sizes of what came of it. */
+/* Stores of all sizes into one word, each over the one before, and loads of all sizes of the result. */
 static union {
     uint8_t u1[8];
     uint16_t u2[4];

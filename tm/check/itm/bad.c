@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * What programs do wrong ends them with a message. A user program: each mistake is made by a child of it.
- */
+/* Misuse by programs ends them with a message. In a user program each mistake is made by a child process. */
 #include "check.h"
 
 #include <signal.h>
@@ -106,7 +104,7 @@ static const struct {
     {report_error, "the place of an error"},
 };
 
-/* What the child wrote to its standard error, and how it ended. */
+/* The child's standard error, and its exit status. */
 static int run_child(void (*make)(void), char *text, size_t size_bytes)
 {
     int ends[2], status;
@@ -132,7 +130,7 @@ static int run_child(void (*make)(void), char *text, size_t size_bytes)
 int main(void)
 {
     unsigned failures = 0;
-    /* As deep as is allowed. */
+    /* The deepest allowed level. */
     descend(TM_DEPTH_MAX - 1);
     for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
         char text[400];

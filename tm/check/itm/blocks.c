@@ -95,7 +95,7 @@ static void check_sets_of(size_t size_bytes, unsigned to)
     }
 }
 
-/* A block is read as the transaction itself has left it, and bytes are as the block has left them. */
+/* A block load sees the transaction's own stores, and loads of bytes see its block stores. */
 static NOINLINE unsigned copy_what_was_stored(void)
 {
     unsigned sum = 0;
@@ -143,7 +143,7 @@ static void check_structures(void)
     }
 }
 
-/* The forms that the compiler calls where one side is its thread's own. */
+/* The forms that the compiler calls if one side is private to its thread. */
 PURE void *_ITM_memcpyRnWt(void *to, const void *from, size_t size_bytes);
 PURE void *_ITM_memcpyRtWn(void *to, const void *from, size_t size_bytes);
 PURE void *_ITM_memmoveRtWn(void *to, const void *from, size_t size_bytes);

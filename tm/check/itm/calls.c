@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What a program calls by name: identifiers, actions, versions. */
+/* The functions that a program calls by name: identifiers, actions, versions. */
 #include "check.h"
 
 static long shared;
@@ -11,7 +11,7 @@ static void commit_action(void *argument)
 {
     committed[committed_count++ & 3] = (unsigned)(uintptr_t)argument;
     seen_by_action = shared;
-    /* An action may have transactions of its own. */
+    /* An action may contain its own transactions. */
     __transaction_atomic
     {
         shared++;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Counted and printed where they fail. Not in transactions. */
+/* Checks are counted, and failures are printed. Not in transactions. */
 #define CHECK(condition) check((condition), #condition, __FILE__, __LINE__)
 void check(bool holds, const char *condition, const char *file, int line);
 
@@ -27,14 +27,14 @@ void check_logs(void);
 void check_calls(void);
 
 /*
- * Contended workloads: before them, by each of `threads` at a time (`turns` sets the length), and after them what must
- * hold.
+ * Contended workloads: a preparation, the work of each of `threads` threads at a time (`turns` sets the length), and
+ * the check of the result.
  */
 void prepare_torture(void);
 void torture(unsigned thread, unsigned threads, unsigned turns, uint64_t seed);
 void check_torture(unsigned threads, unsigned turns);
 
-/* What the interface has for programs (stm/itm.h), as the compiler has to know it. */
+/* The interface for programs (stm/itm.h), in the form that the compiler has to know. */
 #define PURE __attribute__((transaction_pure))
 #define SAFE __attribute__((transaction_safe))
 #define CALLABLE __attribute__((transaction_callable))
@@ -54,10 +54,10 @@ const char *_ITM_libraryVersion(void);
 #define USER_RETRY 2
 #define NO_TRANSACTION_ID 1
 
-/* The address as it is, which the compiler does not know. */
+/* The address itself, hidden from the compiler. */
 PURE long *escape(long *address);
 
-/* Of the C library, or of its stand-in (host_bare.c); the compiler puts its own in their places in transactions. */
+/* Functions of the C library, or of its stand-in (host_bare.c); in transactions the compiler calls its own instead. */
 void *malloc(size_t size_bytes);
 void *calloc(size_t count, size_t size_bytes);
 void free(void *memory);
@@ -65,7 +65,7 @@ void *memcpy(void *restrict to, const void *restrict from, size_t size_bytes);
 void *memmove(void *to, const void *from, size_t size_bytes);
 void *memset(void *to, int value, size_t size_bytes);
 
-/* Restarts the transaction if it can be and has not been yet; `restarts` counts. */
+/* Restarts the transaction if that is possible and has not happened yet; `restarts` counts. */
 PURE void restart_once(unsigned *restarts);
 
 #endif

@@ -54,7 +54,7 @@ static NOINLINE uint32_t call_any(any_function *function)
     return how;
 }
 
-/* A table as a library would have it that is loaded and unloaded. */
+/* A table like that of a library that is loaded and unloaded. */
 struct clone {
     void *function;
     void *clone;
@@ -72,14 +72,14 @@ static void check_tables(void)
     static struct clone table[LARGE_COUNT];
     for (int again = 0; again < 3; again++) {
         size_t count = again ? LARGE_COUNT : 5;
-        /* Not in order. */
+        /* Not sorted. */
         for (size_t entry = 0; entry < count; entry++)
             table[entry] = (struct clone){&functions[entry * 37 % count], &clones[entry * 37 % count]};
         _ITM_registerTMCloneTable(table, count);
         for (size_t entry = 0; entry < count; entry++)
             CHECK(_ITM_getTMCloneSafe(&functions[entry]) == &clones[entry]);
         _ITM_deregisterTMCloneTable(table);
-        /* Unknown again. */
+        /* Unregistered again. */
         CHECK(_ITM_getTMCloneOrIrrevocable(&functions[1]) == &functions[1]);
     }
     _ITM_registerTMCloneTable(table, 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Relaxed transactions: what cannot be undone is done once, and what came before it holds. */
+/* Relaxed transactions: an action that cannot be undone happens once, and earlier effects of the transaction hold. */
 #include "check.h"
 
 static long a, b;
 static unsigned done;
 
-/* As good as a system call: nothing takes it back. */
+/* Stands for a system call: its effect cannot be taken back. */
 static NOINLINE __attribute__((transaction_unsafe)) void do_once(void)
 {
     __asm__ volatile("" : : : "memory");

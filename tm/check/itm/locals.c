@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What a function has in registers and in its frame when its transaction restarts or is cancelled. */
+/* Registers and frames of a function whose transaction restarts or is cancelled. */
 #include "check.h"
 
 static long shared = 3;
 static double shared_double = 0.5;
-/* Keeps the compiler from knowing. */
+/* Hides the value from the compiler. */
 static volatile long one = 1;
 
-/* More values than registers: some are preserved ones, which calls after the begin have used for something else. */
+/* More values than registers. Some are in preserved registers, which calls after the begin use otherwise. */
 static NOINLINE PURE long use_registers(long seed)
 {
     long v[16];

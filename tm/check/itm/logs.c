@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Memory that only this thread has, remembered before ordinary stores: where the compiler knows as much, and by name. */
+/*
+ * Private memory of a thread, remembered before ordinary stores: as the compiler finds out by itself, and by explicit
+ * calls.
+ */
 #include "check.h"
 
 PURE void _ITM_LB(const void *address, size_t size_bytes);

@@ -12,7 +12,7 @@
 
 #define THREADS 4
 #define TURNS 100000
-/* No suite takes as long. */
+/* Longer than any suite takes. */
 #define SECONDS_MAX 120
 
 static unsigned checks, failures;
@@ -20,7 +20,7 @@ static unsigned checks, failures;
 static struct {
     unsigned threads, turns, step;
     uint64_t seed;
-    /* Of the two beside each other. */
+    /* The number of the two threads beside each other. */
     unsigned peer_is_ready, suites_have_run;
 } run;
 

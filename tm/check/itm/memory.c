@@ -36,7 +36,7 @@ static NOINLINE void replace(bool cancel)
     }
 }
 
-/* What the transaction itself has allocated. */
+/* Memory that the transaction itself has allocated. */
 static NOINLINE void allocate_and_free(void)
 {
     __transaction_atomic

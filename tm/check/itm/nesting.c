@@ -18,7 +18,7 @@ static NOINLINE bool cancel_if(bool condition)
     return done;
 }
 
-/* The inner one's effects are taken back, and those of before and after it stay. */
+/* The effects of the inner transaction are undone, and those before and after it stay. */
 static NOINLINE void cancel_inner(bool inner, bool outer)
 {
     __transaction_atomic
@@ -72,7 +72,7 @@ static NOINLINE void store_around_cancel(void)
     }
 }
 
-/* In a function of its own: what calls it says to its begin that it will not be cancelled. */
+/* A function of its own: its caller tells the begin that it will not be cancelled. */
 static NOINLINE SAFE bool inner_function(long *own, bool cancel)
 {
     bool done = false;

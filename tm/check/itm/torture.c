@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Contended transactions of every kind: none may see what does not add up, and at the end all adds up. */
+/* Contended transactions of every kind: no transaction may see an inconsistent state, and at the end all sums agree. */
 #include "check.h"
 
 #include "../random.h"
@@ -9,7 +9,7 @@
 #define KEYS 128
 
 static long accounts[ACCOUNTS_COUNT];
-/* Transfers that were made: by transactions that may not be cancelled, and by those that were not. */
+/* The number of transfers, by transactions that may be cancelled, and by others. */
 static long transfers;
 static unsigned long irrevocable_transfers, irrevocable_calls;
 static unsigned torn;
@@ -105,14 +105,14 @@ static NOINLINE void remove_key(long key)
         if (node && node->key == key) {
             *place = node->next;
             length--;
-            /* Nobody may read this any more. */
+            /* No transaction may read this any more. */
             node->key = -1;
             free(node);
         }
     }
 }
 
-/* Whether the list is sorted and as long as it says. */
+/* Whether the list is sorted and has the recorded length. */
 static NOINLINE bool list_adds_up(void)
 {
     bool good = true;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What validate.c and benchmark.c know of a lock. They are compiled once for each lock, with its adapter included first
- * (-include adapters/NAME.h), so that its fast path is inlined. An adapter defines
+ * An adapter describes a lock to validate.c and benchmark.c. They are compiled once for each lock, with its adapter
+ * included first (-include adapters/NAME.h), so that its fast path is inlined. An adapter defines
  *
  *     LOCK_NAME            a word
  *     LOCK_TYPE            the lock's type
- *     LOCK_INITIALIZER     what makes it free
+ *     LOCK_INITIALIZER     the value of a free lock
  *     LOCK_ACQUIRE(lock, context), LOCK_RELEASE(lock, context)
  *
  * and may define
  *
- *     LOCK_CONTEXT         a type of which an acquisition has one, until its release: as MCS's node
+ *     LOCK_CONTEXT         a type of which each acquisition has one object until its release, like MCS's node
  *     LOCK_TRY_ACQUIRE(lock, context)
  *     LOCK_READ_ACQUIRE, LOCK_READ_TRY_ACQUIRE, LOCK_READ_RELEASE     the same; then the others are for writing
- *     LOCK_WAITERS(lock)   a number that changes whenever somebody begins to wait, and only then as long as the lock is
- *                          held: of a queue, the tail
- *     LOCK_IS_IDLE(lock)   whether nobody holds it and nobody waits
+ *     LOCK_WAITERS(lock)   a number that changes whenever a thread begins to wait, and only then while the lock is
+ *                          held: for a queue, the tail
+ *     LOCK_IS_IDLE(lock)   whether no thread holds it and none waits
  *     LOCK_FAIR            1: first come, first served
- *     LOCK_TRANSACTIONAL   1: a section may be a transaction, in which nobody sees what others do meanwhile
- *     LOCK_NODES           the waits at a time for which a processor has nodes; one more has to do without
- *     LOCK_KIND            a word: with which others it is compared
- *     LOCK_COMPARATOR      1: it is another library's, and only measured
+ *     LOCK_TRANSACTIONAL   1: a section may be a transaction, which does not see what other threads do meanwhile
+ *     LOCK_NODES           the number of simultaneous waits for which a processor has nodes; a further wait has none
+ *     LOCK_KIND            a word: the group of locks that it is compared with
+ *     LOCK_COMPARATOR      1: it belongs to another library, and is only measured
  *     LOCK_SETUP()         called once, before all others
  */
 #ifndef TM_CHECK_LOCKS_ADAPTER_H

@@ -3,7 +3,7 @@
 #include "adapter.h"
 #include "benchmark.h"
 
-/* Sections between two looks at the clock, while they are short beside the duration. */
+/* Sections between two looks at the clock, as long as they are short compared with the duration. */
 #define CLOCK_SECTIONS 16
 
 static LOCK_TYPE lock TM_ALIGNED_TO_LINE = LOCK_INITIALIZER;
@@ -46,7 +46,7 @@ static void read_pairs(uint64_t count)
 }
 #endif
 
-/* Takes part in the meeting, and returns when the measurement has begun: its first moment. */
+/* Takes part in the meeting, and returns at the first moment of the measurement. */
 static uint64_t meet(unsigned thread)
 {
     LOCK_CONTEXT context;
@@ -58,7 +58,7 @@ static uint64_t meet(unsigned thread)
         __atomic_fetch_add(&benchmark_meeting.arrived, 1, __ATOMIC_RELAXED);
         while (__atomic_load_n(&benchmark_meeting.arrived, __ATOMIC_RELAXED) < benchmark_parameters.threads)
             tm_port_wait(&turns);
-        /* For those that have said so and are not in the queue yet. */
+        /* For threads that have announced themselves and are not in the queue yet. */
         for (unsigned i = 0; i < benchmark_parameters.threads; i++)
             host_yield();
         benchmark_meeting.begin = host_clock();

@@ -4,21 +4,21 @@
  *
  *     locks=a,b                 of all
  *     tests=uncontended,throughput,loop
- *     runs=N (15)               of each; the locks take turns, so that what disturbs one run disturbs all
+ *     runs=N (15)               of each; the locks take turns, so that a disturbance affects all locks alike
  *     threads=1,2,4,8,16,32     of throughput and loop
  *     pairs=N (50000)           of uncontended: on one thread, with nothing between acquisition and release
  *     duration_ms=N (50)        of throughput: an addition in the section
- *     section_turns=N (0)       and so much work; and
- *     pause_turns=N (0)         so much after it
+ *     section_turns=N (0)       turns of work in the section
+ *     pause_turns=N (0)         turns of work after it
  *     iterations=N (1000000)    of loop: each thread's, with nothing between acquisition and release
  *     htm=off                   no hardware transactions
- *     seed=N (1)                only told again: to tell runs of a machine apart
+ *     seed=N (1)                only repeated in the results, to tell runs of a machine apart
  *
  * The loop is that of Long, "Unfair Queued Spinlocks and Transactional Locks", 2015. The slides give "average run times
- * (a 1 million lock-unlock loop) for different number of contending threads" and a standard deviation. It is taken here
- * that each thread loops a million times: 37 s for 32 threads are then 1.2 us for an acquisition of the byte lock,
- * and would be 37 us if a million were all. Average and deviation are over the threads of all runs; an unfair lock is
- * one whose threads end at different times.
+ * (a 1 million lock-unlock loop) for different number of contending threads" and a standard deviation. Here each thread
+ * loops a million times: 37 s for 32 threads are then 1.2 us for an acquisition of the byte lock, and would be 37 us if
+ * all threads together looped a million times. Average and deviation are over the threads of all runs; threads of an
+ * unfair lock end at different times.
  *
  * LOCKS is X(name) for each lock, from the makefile.
  */
@@ -54,11 +54,11 @@ static const struct benchmark *locks[LOCKS_MAX];
 static unsigned locks_count;
 static unsigned runs;
 
-/* The numbers of threads that are asked for and possible. */
+/* The requested numbers of threads that are possible. */
 static uint64_t counts[COUNTS_MAX];
 static unsigned counts_count;
 
-/* Results of a measurement: of each lock and run; and what was counted, if that is compiled in, in all runs. */
+/* Results of a measurement, for each lock and run, and the counters, if they are compiled in, over all runs. */
 static uint64_t results[LOCKS_MAX][RUNS_MAX];
 static uint64_t counters[LOCKS_MAX][TM_STATISTICS_COUNT];
 
@@ -161,7 +161,7 @@ static void uncontended(const char *test)
     }
 }
 
-/* Whether a lock is measured with so many threads. */
+/* Whether a lock is measured with this number of threads. */
 static bool is_measured(const struct benchmark *lock, unsigned threads)
 {
     return !lock->one_thread_a_processor || threads <= host_processors();
@@ -174,7 +174,7 @@ static void counters_clear(void)
             counters[i][j] = 0;
 }
 
-/* Those that are not 0. */
+/* The counters that are not 0. */
 static void add_counters(struct output *output, unsigned index)
 {
     for (unsigned i = 0; i < TM_STATISTICS_COUNT; i++)
@@ -183,8 +183,8 @@ static void add_counters(struct output *output, unsigned index)
 }
 
 /*
- * Runs a body of this lock on so many threads, and adds to its counters. Returns the time from the meeting to when the
- * last has ended.
+ * Runs a body of this lock on this number of threads, and adds to its counters. Returns the time from the meeting to
+ * the end of the last thread.
  */
 static uint64_t run_together(unsigned index, void (*body)(unsigned thread), unsigned threads)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What the adapters of locks share whose sections may be transactions. */
+/* The common part of the adapters of locks whose sections may be transactions. */
 #ifndef TM_CHECK_LOCKS_TRANSACTIONAL_H
 #define TM_CHECK_LOCKS_TRANSACTIONAL_H
 

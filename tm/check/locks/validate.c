@@ -11,11 +11,11 @@
 #include "../words.h"
 
 #define LINES 4
-/* Threads of the tests that have a part for each. */
+/* Threads of the tests that give each thread its own part. */
 #define WAITERS 4
-/* Nesting levels that all wait at once: one more than processors have queue nodes. */
+/* Nesting levels that all wait at once: one more than the queue nodes of a processor. */
 #define LEVELS 5
-/* Threads that wait at each level in front of the one that is interrupted. */
+/* Threads that wait at each level ahead of the interrupted thread. */
 #define LEVEL_WAITERS 2
 
 static const char lock_name[] = TEXT(LOCK_NAME);
@@ -23,7 +23,7 @@ static const char *test_name;
 
 static LOCK_TYPE lock TM_ALIGNED_TO_LINE = LOCK_INITIALIZER;
 
-/* What a lock guards: the same number in each line, which plain accesses read and write. */
+/* The data that a lock guards: the same number in each line, which plain accesses read and write. */
 struct guarded {
     struct {
         uint64_t value TM_ALIGNED_TO_LINE;
@@ -34,7 +34,7 @@ static struct guarded guarded;
 
 static void failed(const char *what)
 {
-    /* In a transaction, that it commits says that it was no illusion; and what it reports is not undone. */
+    /* In a transaction, a commit proves that the state was real, and the report is not undone. */
     while (LOCK_TRANSACTIONAL && tm_htm_active())
         tm_htm_commit();
     validate_report(lock_name, test_name, what);
@@ -46,7 +46,7 @@ static void expect(bool condition, const char *what)
         failed(what);
 }
 
-/* Takes some time, and is no reason for a transaction to fail. */
+/* Takes some time without making a transaction fail. */
 static void work(unsigned turns)
 {
     while (turns--)
@@ -59,7 +59,7 @@ static void guarded_check(const struct guarded *data)
         expect(data->lines[i].value == data->lines[0].value, "a section saw what another had not finished");
 }
 
-/* With `yields` others run in the middle of it, if they can: not from within a transaction. */
+/* With `yields` other threads run in the middle of it, if they can: not from within a transaction. */
 static void guarded_add(struct guarded *data, unsigned turns, bool yields)
 {
     uint64_t value;
@@ -98,7 +98,7 @@ static inline void step_wait(unsigned number)
         tm_port_wait(&turns);
 }
 
-/* What a stress test is told. */
+/* Parameters of a stress test. */
 static struct {
     uint64_t sections;
     unsigned turns;
@@ -125,7 +125,7 @@ static void stress_body(unsigned thread)
     }
 }
 
-/* Every thread comes to its end, and none's changes are lost. */
+/* Every thread ends, and no thread's changes are lost. */
 static void run_stress(unsigned threads, unsigned turns)
 {
     uint64_t counts[TM_STATISTICS_COUNT], steals = 0;
@@ -156,7 +156,7 @@ static void test_exclusion(void)
     run_stress(3, 20);
 }
 
-/* With 16 threads to a processor, so that holders, waiters and those that hand over are stopped anywhere. */
+/* With 16 threads to a processor, so that holders, waiters and threads that hand over are stopped anywhere. */
 static void test_oversubscription(void)
 {
     unsigned threads = 16 * host_processors();
@@ -205,7 +205,7 @@ static void test_try(void)
 #endif
 
 #ifdef LOCK_WAITERS
-/* Waits until one more waits for the lock than when it had this value, and returns the new one. */
+/* Waits until there is one more waiter than when it had this value, and returns the new value. */
 static uint64_t waiter_wait(LOCK_TYPE *awaited, uint64_t waiters)
 {
     unsigned turns = 0;
@@ -254,7 +254,7 @@ static void test_order(void)
 }
 #endif
 
-/* A lock for each depth of interrupt handlers, because who was interrupted may hold, or wait for, its own. */
+/* A lock for each depth of interrupt handlers, because the interrupted code may hold its own, or wait for it. */
 static struct {
     LOCK_TYPE lock TM_ALIGNED_TO_LINE;
     struct guarded guarded;
@@ -290,7 +290,7 @@ static void interrupts_body(unsigned thread)
     host_interrupts_end();
 }
 
-/* Interrupt handlers that take locks, in threads that hold or await others. */
+/* Interrupt handlers that take locks, in threads that hold other locks or wait for them. */
 static void test_interrupts(void)
 {
     unsigned threads = host_threads_max() < 4 ? host_threads_max() : 4;
@@ -306,7 +306,7 @@ static void test_interrupts(void)
 }
 
 #if defined(LOCK_WAITERS) && !LOCK_TRANSACTIONAL
-/* Depths whose lock the interrupted thread may ask for, and how many of its handlers are about to. */
+/* The depths whose lock the interrupted thread may ask for, and the number of its handlers that are about to. */
 static unsigned depths_allowed, depths_entered;
 
 static void nested_section(unsigned depth)
@@ -318,7 +318,7 @@ static void nested_section(unsigned depth)
     }
 }
 
-/* Whether the waits that are too many have found no node, where that is counted. */
+/* Whether the surplus waits have found no node, if that is counted. */
 static bool nesting_is_unqueued(void)
 {
     uint64_t counts[TM_STATISTICS_COUNT];
@@ -343,7 +343,7 @@ static void nesting_holder(void)
             waiters = waiter_wait(&levels[depth].lock, waiters);
         }
         __atomic_store_n(&depths_allowed, depth + 1, __ATOMIC_RELEASE);
-        /* The last level has no node to wait in where the lock wants one, and is not seen to wait. */
+        /* The last level has no node to wait in if the lock needs one, and its wait is not visible. */
         if (depth < LEVELS - 1) {
             waiter_wait(&levels[depth].lock, waiters);
         } else {
@@ -362,7 +362,7 @@ static void nesting_body(unsigned thread)
     if (thread == 0) {
         nesting_holder();
     } else if (thread <= LEVELS * LEVEL_WAITERS) {
-        /* The first to wait needs no node in some locks, and the second waits for no other node. */
+        /* The first waiter needs no node in some locks, and the second waits for no other node. */
         step_wait(thread);
         level_section((thread - 1) / LEVEL_WAITERS, 0);
     } else {
@@ -376,7 +376,7 @@ static void nesting_body(unsigned thread)
     }
 }
 
-/* A thread waits for a lock, and is interrupted by handlers that wait for others, as deep as the host can. */
+/* A thread waits for a lock, and handlers that wait for other locks interrupt it, as deep as the host allows. */
 static void test_nesting(void)
 {
     if (host_interrupt_levels() < LEVELS - 1 || host_threads_max() < LEVELS * LEVEL_WAITERS + 2)
@@ -440,7 +440,7 @@ static void release_free_reading(void)
 }
 #endif
 
-/* The checking build reports a lock that is released by who does not hold it. */
+/* The checking build reports a release by a thread that does not hold the lock. */
 static void test_misuse(void)
 {
     step_to(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What validate.c makes of each lock, and what validate_main.c tells it. */
+/* The interface between validate.c, compiled for each lock, and validate_main.c. */
 #ifndef TM_CHECK_LOCKS_VALIDATE_H
 #define TM_CHECK_LOCKS_VALIDATE_H
 
@@ -7,7 +7,7 @@
 
 struct validation {
     const char *name;
-    /* Runs the tests that are asked for. A failure is reported, and ends the program. */
+    /* Runs the requested tests. A failure is reported, and ends the program. */
     void (*run)(void);
 };
 

@@ -60,11 +60,11 @@ static void sharing_first_reader(void)
     (void)another;
     LOCK_READ_ACQUIRE(&lock, &context);
     step_to(1);
-    /* The second reader has the lock as well, and lets it go. */
+    /* The second reader has the lock as well, and releases it. */
     step_wait(2);
     waiters = LOCK_WAITERS(&lock);
     step_to(3);
-    /* The writer waits, and bars the way; and then the second reader waits behind it. */
+    /* The writer waits, and bars the way; then the second reader waits behind it. */
     waiters = waiter_wait(&lock, waiters);
     while (LOCK_READ_TRY_ACQUIRE(&lock, &another)) {
         LOCK_READ_RELEASE(&lock, &another);
@@ -110,7 +110,7 @@ static void sharing_body(unsigned thread)
     }
 }
 
-/* Readers share; a writer does not; who comes after a writer that waits, waits behind it. */
+/* Readers share; a writer does not; a reader that arrives after a waiting writer waits behind it. */
 static void test_sharing(void)
 {
     LOCK_CONTEXT context;

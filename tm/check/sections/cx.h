@@ -9,5 +9,5 @@
 #define SECTION_LEAVE(lock) cx_end(lock)
 /* Sections may be left in any order. */
 #define SECTION_ANY_ORDER 1
-/* A section that runs alone makes others fail, whatever they do. */
+/* A section that runs alone always makes other sections fail. */
 #define SECTION_ALONE_WAITS 0

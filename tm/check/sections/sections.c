@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Checks one lock whose sections may be transactions, and whose adapter (cx.h, tx.h) is included first: sections that
- * meet, nest, need exclusion in their midst, and nest deeper than any processor counts, as transactions and alone.
+ * conflict, nest, need exclusion in their midst, and nest deeper than any processor counts, as transactions and alone.
  */
 #include "sections.h"
 
@@ -24,7 +24,7 @@
 /* In the order in which they nest. */
 static struct {
     SECTION_LOCK lock TM_ALIGNED_TO_LINE;
-    /* What it guards: the same number in each line. */
+    /* The data that it guards: the same number in each line. */
     struct {
         uint64_t value TM_ALIGNED_TO_LINE;
     } lines[LINES];
@@ -37,7 +37,7 @@ static struct {
 
 static const char *test_name;
 
-/* What a transaction saw that cannot commit did not happen: where this one can, it did. */
+/* A failure seen by a transaction that cannot commit did not happen; a failure in one that can commit did. */
 static void expect(bool condition, const char *what)
 {
     if (condition)
@@ -53,7 +53,7 @@ static void work(unsigned turns)
         __asm__ volatile("" : : : "memory");
 }
 
-/* Cannot be undone: a system call, or a call of the SBI. */
+/* An action that cannot be undone: a system call, or a call of the SBI. */
 static void act(void)
 {
     static uint32_t nobody_sleeps_here;
@@ -100,7 +100,7 @@ static void single(unsigned index, unsigned turns, bool alone, bool acts)
     leave(index);
 }
 
-/* Enters the lock only if it need not wait. */
+/* Enters the section only if it need not wait. */
 static bool single_try(unsigned index, unsigned turns)
 {
     if (!SECTION_TRY(&guarded[index].lock))
@@ -110,7 +110,7 @@ static bool single_try(unsigned index, unsigned turns)
     return true;
 }
 
-/* The outer section is left first where the lock allows it, and what is entered in between is another one's. */
+/* The outer section ends first if the lock allows it, and the section entered in between belongs to another lock. */
 static void pair(unsigned outer, unsigned inner, unsigned turns, unsigned kind)
 {
     enter(outer, kind & 1);
@@ -149,7 +149,7 @@ static void mix_body(unsigned thread)
         unsigned index = random_below(&random, LOCKS), kind = random_below(&random, 16);
         unsigned inner = index + 1 + random_below(&random, LOCKS - 1);
 
-        /* Most sections are entered as transactions and stay some. */
+        /* Most sections are entered as transactions and remain transactions. */
         if (which < 8) {
             single(index, turns, false, false);
             done[thread].additions[index]++;
@@ -171,7 +171,7 @@ static void mix_body(unsigned thread)
     }
 }
 
-/* Nothing is lost, and nothing is seen half done. */
+/* No change is lost, and no change is seen half done. */
 static void test_mix(void)
 {
     host_run(sections_threads, mix_body);
@@ -206,7 +206,7 @@ static void depth_body(unsigned thread)
     expect(!tm_htm_active(), "a transaction is open behind the outermost section");
 }
 
-/* The outer sections take their locks, as many as it needs for the rest to be a transaction. */
+/* The outer sections take their locks, as many as necessary for the rest to be a transaction. */
 static void test_depth(void)
 {
     unsigned threads = sections_threads < 4 ? sections_threads : 4;
@@ -229,7 +229,10 @@ static void alone_body(unsigned thread)
     }
 }
 
-/* A section that runs alone waits for transactions of its lock, and makes none of them fail. RTM fails of many reasons. */
+/*
+ * A section that runs alone waits for transactions of its lock, and makes none of them fail. RTM fails for many
+ * reasons.
+ */
 static void test_alone(void)
 {
     uint64_t counts[TM_STATISTICS_COUNT];
@@ -274,7 +277,7 @@ static void leave_strange(void)
     host_run(2, leave_strange_body);
 }
 
-/* The checking build reports who leaves a section that it is not in. */
+/* The checking build reports the end of a section that the caller is not in. */
 static void test_misuse(void)
 {
     const char *text = host_fatal(leave_free);

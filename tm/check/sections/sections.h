@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What sections.c makes of each lock whose sections may be transactions, and what sections_main.c tells it. */
+/* The interface between sections.c, compiled for each lock whose sections may be transactions, and sections_main.c. */
 #ifndef TM_CHECK_SECTIONS_H
 #define TM_CHECK_SECTIONS_H
 
