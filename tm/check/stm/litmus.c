@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Litmus programs, after Menon et al., "Practical Weak-Atomicity Semantics for Java STM", SPAA 2008, and Guerraoui, Kapalka, "On the
- * Correctness of Transactional Memory", PPoPP 2008: what one global lock around every transaction would forbid is not to be seen. Thread 0
- * does one thing, thread 1 another where there are three kinds, and all others the last.
+ * Litmus programs, after Menon et al., "Practical Weak-Atomicity Semantics for Java STM", SPAA 2008, and Guerraoui,
+ * Kapalka, "On the Correctness of Transactional Memory", PPoPP 2008: no outcome may appear that one global lock around
+ * every transaction would forbid. Thread 0 has one role, thread 1 another if there are three roles, and all others the
+ * last.
  */
 #include "validate.h"
 
-/* What plain accesses to private memory are kept busy for. */
+/* The turns of plain accesses to private memory. */
 #define PRIVATE_TURNS_MAX 200u
 
 static uint64_t shared[8][8] TM_ALIGNED_TO_LINE;
@@ -15,7 +16,7 @@ static uint64_t shared[8][8] TM_ALIGNED_TO_LINE;
 #define Y shared[2][0]
 #define Z shared[3][0]
 
-/* Whether thread 0 has done all it does. */
+/* Whether thread 0 has finished. */
 static bool has_ended;
 
 static void begin_litmus(void (*body)(unsigned thread))
@@ -123,8 +124,8 @@ static void run_privatize(void)
 }
 
 /*
- * By proxy: thread 0 takes X and Y from all others, and hands them to thread 1, whose transaction takes them. FLAG: 0 public, 1 handed over,
- * 2 thread 1's.
+ * By proxy: thread 0 privatizes X and Y, and hands them to thread 1, whose transaction takes them. FLAG: 0 public, 1
+ * handed over, 2 owned by thread 1.
  */
 static VALIDATE_NOINLINE bool exchange(uint64_t *address, uint64_t old, uint64_t value, unsigned flags)
 {
@@ -167,13 +168,13 @@ static void proxy_body(unsigned thread)
 
 static void run_proxy(void)
 {
-    /* Thread 1 may be in the middle when thread 0 ends: that is all right. */
+    /* Thread 1 may be in the middle when thread 0 ends; that is allowed. */
     begin_litmus(proxy_body);
 }
 
 /*
- * Publication: thread 0 fills a slot plainly and says so in a transaction. Of two slots it fills the one that no transaction can find any
- * more, because the commit before waited for those that had.
+ * Publication: thread 0 fills a slot plainly and publishes it in a transaction. Of two slots it fills the one that no
+ * transaction can find any more, because the commit before waited for the transactions that had found it.
  */
 static VALIDATE_NOINLINE void look_at_slot(unsigned flags)
 {
@@ -207,7 +208,8 @@ static void run_publish(void)
 }
 
 /*
- * Zombies: while X <= Y a loop over them ends, and the table is not left. Whoever sees anything else runs away, or faults.
+ * Zombies: while X <= Y a loop over them ends, and the table is not left. A transaction that sees an inconsistent state
+ * loops without end, or faults.
  */
 #define TABLE_SIZE 64u
 
@@ -291,7 +293,7 @@ static void run_write_skew(void)
 }
 
 /*
- * Stores alone: of two transactions that store to X and Y without having read them, one is the last for both.
+ * Stores alone: two transactions store to X and Y without having read them; the same transaction is the last for both.
  */
 static VALIDATE_NOINLINE void store_both(uint64_t value, bool backward, unsigned flags)
 {
@@ -329,8 +331,8 @@ static void run_stores(void)
 }
 
 /*
- * Causes come before effects, also between transactions of one read, which take no snapshot: thread 0 stores X, thread 1 what it has read there
- * to Y, and whoever has read Y reads no older X.
+ * Causes come before effects, also between transactions of one read, which take no snapshot: thread 0 stores X, thread
+ * 1 stores to Y the value that it has read from X, and a thread that has read Y reads no older X.
  */
 static VALIDATE_NOINLINE void load_effect_and_cause(unsigned flags)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What transactions are stepped through (stepping_cases.c), and how (validate_stepping.c). */
+/* The transactions to step through (stepping_cases.c), and the stepping (validate_stepping.c). */
 #ifndef TM_CHECK_STM_STEPPING_H
 #define TM_CHECK_STM_STEPPING_H
 
@@ -7,17 +7,17 @@
 
 #define STEPPING_WORDS 4u
 
-/* What interrupts the stepped transaction. */
+/* The code that interrupts the stepped transaction. */
 enum stepping_mode {
     STEPPING_HANDLER,
-    STEPPING_HANDLERS, /* That another one interrupts. */
+    STEPPING_HANDLERS, /* Another handler interrupts them. */
     STEPPING_THREAD,
-    STEPPING_SECOND_CONTEXT, /* A thread, and there are no other contexts. */
+    STEPPING_SECOND_CONTEXT, /* A thread, without other contexts. */
 };
 
 struct stepping_case {
     const char *name;
-    /* What the stepped transaction adds to each word when it commits; nothing to the last one. */
+    /* The stepped transaction adds these amounts to the words when it commits; nothing to the last word. */
     uint64_t adds[STEPPING_WORDS];
     unsigned flags;
     void (*stepped)(void);
@@ -25,7 +25,10 @@ struct stepping_case {
     void (*prepare)(void);
     void (*check)(void);
     bool is_for_threads_only;
-    /* The other thread stops in its middle (stepping_pause) until the stepped one has gone a few instructions further. */
+    /*
+     * The other thread pauses in its middle (stepping_pause) until the stepped one has executed a few more
+     * instructions.
+     */
     bool has_pause;
 };
 
@@ -37,7 +40,7 @@ extern enum stepping_mode stepping_mode;
 extern const struct stepping_case *stepping_current;
 extern unsigned stepping_variant;
 
-/* How many kinds of interrupting transactions the present case has. */
+/* The number of kinds of interrupting transactions in the present case. */
 unsigned stepping_variants(void);
 
 /* Before and after each run. */

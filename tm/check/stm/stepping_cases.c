@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Transactions to step through, those that interrupt them, and what has to be true of both afterwards. */
+/*
+ * Transactions to step through, the transactions that interrupt them, and the conditions that both must fulfil
+ * afterwards.
+ */
 #include "../../stm/transaction.h"
 #include "stepping.h"
 
@@ -14,7 +17,7 @@ static uint64_t *word(unsigned number)
     return number < 2 ? &places[0][number] : &places[number][0];
 }
 
-/* A node of which a transaction finds the address. Its words are equal. */
+/* A node whose address a transaction finds. Its words are equal. */
 struct node {
     uint64_t value;
     uint64_t apart[7];
@@ -23,10 +26,10 @@ struct node {
 static struct node *shared_node, *taken_node;
 static struct node private_nodes[2];
 
-/* Of the interrupting kind, those that have committed. */
+/* The number of committed transactions of the interrupting kind. */
 static unsigned interrupts_done;
 
-/* Both kinds begin with it. `amounts` of the stepped transaction have been added to all words, or to none. */
+/* Checks of both kinds begin with it. `amounts` of the stepped transaction have been added to all words, or to none. */
 static void check_words(void)
 {
     uint64_t last = tm_load(word(WORDS - 1));
@@ -64,7 +67,7 @@ static VALIDATE_NOINLINE void add_to_words(unsigned begin, unsigned end)
 static VALIDATE_NOINLINE void interrupt_words(void)
 {
     if (stepping_variant == 3) {
-        /* The first word's record may have been let go of while others have not. */
+        /* The first word's record may be free while others are still owned. */
         add_to_words(0, 1);
         add_to_words(1, WORDS);
         interrupts_done++;
@@ -90,7 +93,7 @@ static VALIDATE_NOINLINE void interrupt_words(void)
     VALIDATE_COMMIT();
     if (stepping_variant < 2)
         interrupts_done++;
-    /* Not where another handler may look in the middle of this. */
+    /* Not where another handler may look at an intermediate state. */
     if (stepping_mode != STEPPING_HANDLERS)
         look_at_records();
 }
@@ -124,7 +127,7 @@ static VALIDATE_NOINLINE void add_words(void)
     VALIDATE_COMMIT();
 }
 
-/* Bytes, without having read them. */
+/* Bytes, without reading them before. */
 static VALIDATE_NOINLINE void store_bytes(void)
 {
     VALIDATE_START(stepping_current->flags);
@@ -252,7 +255,7 @@ static void check_guarded_node(void)
     tm_free(shared_node);
 }
 
-/* Another node takes its place, and it is freed: accesses to it are faults. */
+/* Another node replaces it, and it is freed: accesses to it are faults. */
 static VALIDATE_NOINLINE void exchange_node(void)
 {
     VALIDATE_START(0);
@@ -281,7 +284,7 @@ static VALIDATE_NOINLINE void write_node(void)
     VALIDATE_COMMIT();
 }
 
-/* Writes a node before it knows anything but its address. */
+/* Writes a node of which it knows only the address. */
 static VALIDATE_NOINLINE void write_node_first(void)
 {
     VALIDATE_START(stepping_current->flags);
@@ -353,9 +356,7 @@ static void add_in_section(void)
     interrupts_done++;
 }
 
-/*
- * Write skew: each stores what it makes of the word that the other stores.
- */
+/* Write skew: each stores a function of the word that the other stores. */
 static VALIDATE_NOINLINE void store_second(void)
 {
     VALIDATE_START(stepping_current->flags);
@@ -433,7 +434,7 @@ const struct stepping_case stepping_cases[] = {
 };
 const unsigned stepping_cases_count = sizeof stepping_cases / sizeof stepping_cases[0];
 
-/* Of the interrupting transaction. The last is two, between which nobody may look. */
+/* For interrupting transactions. The last consists of two, and no state between them may be seen. */
 unsigned stepping_variants(void)
 {
     return stepping_current->interrupting != interrupt_words ? 1 : stepping_mode == STEPPING_HANDLER ? 4 : 3;

@@ -4,7 +4,7 @@
 
 #define MAGIC 0x677561726465645full
 
-/* Before each guarded allocation. */
+/* The header before each guarded allocation. */
 struct header {
     uint64_t magic;
     size_t size_bytes;
@@ -41,7 +41,7 @@ void validate_host_prepare(void)
 
 static void (*interrupt_handler)(unsigned depth);
 
-/* The host part has interrupts on here, but for the innermost level. */
+/* The host part has interrupts on here, except at the innermost level. */
 static void handle(unsigned depth)
 {
     unsigned long interrupts = tm_port_interrupts_disable();

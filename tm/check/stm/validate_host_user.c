@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Interrupts with transactions, memory that faults once it is freed, and ends of the program, of user programs. */
+/* For user programs: interrupts with transactions, memory that faults once it is freed, and ends of the program. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #define LEVELS 2u
 #define SIGNAL_OF(depth) (SIGRTMIN + 8 + (depth))
 
-/* A page for each allocation, in turn, so that it is long before one is used again. */
+/* Each allocation gets the next page, so that a page is used again only after a long time. */
 #define GUARDED_PAGES 16384u
 #define PAGE_SIZE 4096u
 
@@ -84,7 +84,7 @@ static void (*interrupt_handler)(unsigned depth);
 static __thread unsigned interrupt_depth;
 static __thread timer_t timers[LEVELS];
 
-/* As a program would write it: the other signal may come at any instruction of it. */
+/* Written like a program's handler: the other signal may come at any of its instructions. */
 static void interrupted(int signal, siginfo_t *information, void *context)
 {
     int saved = errno;

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Handlers with transactions on the same words as the threads that they interrupt, and as each other, on all threads at a time. */
+/*
+ * Handlers with transactions on the same words as the interrupted threads and as other handlers, on all threads at a
+ * time.
+ */
 #include "validate.h"
 
 #define WORDS 5u
-/* For each thread: they share processors. */
+/* One for each thread: threads share processors. */
 #define PERIOD_US 50u
 #define OPERATIONS_PER_INTERRUPTED 4
 
 /* Two in a block. All are equal. */
 static uint64_t words[4][8] TM_ALIGNED_TO_LINE;
-/* What was added, by threads and by handlers of each depth. */
+/* The sum added by threads and by handlers of each depth. */
 static struct {
     uint64_t counts[1 + VALIDATE_LEVELS_MAX];
     uint64_t interrupts;
     uint64_t random[1 + VALIDATE_LEVELS_MAX];
 } TM_ALIGNED_TO_LINE tallies[HOST_THREADS_MAX];
 static bool has_memory;
-/* Of which thread a processor is. */
+/* Maps a processor to its thread. */
 static unsigned thread_of[TM_PROCESSORS_MAX];
 
 static uint64_t *word(unsigned number)
@@ -128,7 +131,7 @@ static void interrupted_body(unsigned thread)
         tallies[thread].random[depth] = random_state(validate_seed + depth, thread);
     thread_of[tm_port_processor()] = thread;
     validate_interrupts_begin(handle, PERIOD_US * validate_threads);
-    /* So many, and until it has been interrupted. */
+    /* At least this many, and until it has been interrupted. */
     for (uint64_t operation = 0; operation < validate_share() / OPERATIONS_PER_INTERRUPTED ||
                                  !*(volatile uint64_t *)&tallies[thread].interrupts; operation++) {
         unsigned flags = validate_flags(random);
@@ -157,7 +160,7 @@ static void interrupted_body(unsigned thread)
         }
     }
     validate_interrupts_end();
-    /* What handlers have freed since this thread's last commit is given back after the next. */
+    /* Memory that handlers have freed since this thread's last commit is given back after the next. */
     look(0);
 }
 

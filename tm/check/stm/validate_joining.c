@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Threads that come and go: transactions that were on their own meet others, contexts are used again, and some end in the middle of one. */
+/*
+ * Threads that come and go: solo transactions meet others, contexts are used again, and some threads end in the middle
+ * of a transaction.
+ */
 #include <pthread.h>
 
 #include "validate.h"
@@ -24,7 +27,7 @@ static VALIDATE_NOINLINE void add(bool gives_up)
     VALIDATE_COMMIT();
 }
 
-/* On its own, and then not. */
+/* Alone at first, and then not. */
 static void *stay(void *argument)
 {
     uint64_t random = random_state(validate_seed, 0), count = 0;
@@ -68,7 +71,7 @@ static void run_come_and_go(void)
     VALIDATE(pair[0][0] == added && pair[1][0] == added, "a transaction was lost when threads came or went");
 }
 
-/* What it has stored is taken back, and its records are let go. */
+/* Its stores are undone, and its records are released. */
 static VALIDATE_NOINLINE void *leave_inside(void *argument)
 {
     unsigned flags = (unsigned)(uintptr_t)argument;
@@ -96,7 +99,7 @@ static void run_leave_inside(void)
 
     pair[0][0] = pair[1][0] = 0;
     for (unsigned turn = 0; turn < sizeof flags / sizeof flags[0]; turn++) {
-        /* First on its own, then with another. */
+        /* Alone at first, then beside another. */
         has_ended = false;
         VALIDATE(pthread_create(&thread, NULL, leave_inside, (void *)(uintptr_t)flags[turn]) == 0, "no thread");
         pthread_join(thread, NULL);

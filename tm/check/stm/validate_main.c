@@ -6,7 +6,7 @@
  *     operations=N     transactions of a test, all threads together (100000)
  *     threads=N        (as many as there are processors, but at least 2)
  *     seed=N           (1)
- *     seconds=N        that a test may take, where the host has a clock for it (120)
+ *     seconds=N        the limit of a test, if the host has a clock for it (120)
  *
  * Prints a line of JSON for each test, and ends with the first that fails.
  */

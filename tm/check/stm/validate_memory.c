@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Memory of transactions: what is freed is not accessed, what is given up is not kept, sets grow, and there may be no memory for that. */
+/*
+ * Memory of transactions: freed memory is not accessed, memory of undone allocations is freed, sets grow, and the
+ * memory for them may run out.
+ */
 #include "validate.h"
 
 /*
@@ -61,7 +64,7 @@ struct node {
 static struct node *head;
 static uint64_t inserted[HOST_THREADS_MAX], removed[HOST_THREADS_MAX];
 
-/* The place of the first node whose key is not smaller. Keys on the way only grow. */
+/* Returns the link to the first node whose key is not smaller. Keys on the way only grow. */
 static struct node **find(uint64_t key, struct node **found)
 {
     struct node **place = &head, *node;
@@ -122,7 +125,7 @@ static VALIDATE_NOINLINE bool look_up(uint64_t key, unsigned flags)
     return found;
 }
 
-/* Takes everything out, and changes its mind. */
+/* Takes everything out, and then cancels. */
 static VALIDATE_NOINLINE void empty_and_cancel(unsigned flags)
 {
     if (tm_start(flags) != TM_STARTED)
@@ -286,7 +289,8 @@ static void run_large_sets(void)
 }
 
 /*
- * The same while allocations fail, now and then or always: a transaction runs alone, or says TM_EXHAUSTED and has done nothing.
+ * The same while allocations fail, sometimes or always: a transaction runs alone, or answers TM_EXHAUSTED and has no
+ * effect.
  */
 static VALIDATE_NOINLINE unsigned run_exhausted(unsigned thread, unsigned flags)
 {
@@ -304,7 +308,7 @@ static VALIDATE_NOINLINE unsigned run_exhausted(unsigned thread, unsigned flags)
     return TM_STARTED;
 }
 
-/* Threads have contexts before memory ends, or it ends before that: then none may get one. */
+/* Either threads have contexts before memory ends, or memory ends first: then no thread may get a context. */
 static bool has_contexts_first;
 static unsigned exhausted_period, threads_ready;
 
@@ -349,7 +353,7 @@ static void run_exhausted_sets(void)
     check_large();
 }
 
-/* tm_alloc has none: that is the program's to see, and nothing else happens. */
+/* tm_alloc has no memory: the program sees that, and nothing else happens. */
 static VALIDATE_NOINLINE void allocate_nothing(void)
 {
     VALIDATE_START(0);

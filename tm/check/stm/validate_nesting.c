@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Transactions in transactions, giving up, restarting by request, stores to what is the thread's own, and misuse. */
+/* Nested transactions, cancels, requested restarts, stores to private memory, and misuse. */
 #include "validate.h"
 
-/*
- * Words of which all readers know that they are equal. What is given up makes them differ.
- */
+/* Words that are equal in every valid state. Cancelled transactions make them differ. */
 static uint64_t equal[3] TM_ALIGNED_TO_LINE;
 static uint64_t equal_counts[HOST_THREADS_MAX];
 static struct {
@@ -92,7 +90,7 @@ static VALIDATE_NOINLINE void nest(unsigned thread, uint64_t number, unsigned fl
     VALIDATE_COMMIT();
 }
 
-/* What the inner one did goes with the outer one. */
+/* The effects of the inner transaction are undone with those of the outer one. */
 static VALIDATE_NOINLINE void give_all_up(unsigned thread, uint64_t number, unsigned flags)
 {
     switch (tm_start(flags)) {
@@ -178,7 +176,7 @@ static void run_nesting(void)
     check_nesting(validate_threads);
 }
 
-/* The same, of one thread alone: transactions may store directly. */
+/* The same for a single thread: transactions may store directly. */
 static void run_nesting_of_one(void)
 {
     unsigned threads = validate_threads;
@@ -190,7 +188,7 @@ static void run_nesting_of_one(void)
     validate_threads = threads;
 }
 
-/* Down to the deepest one; one more is refused, and nothing comes of it. */
+/* Nests to the deepest level; one more is refused, and has no effect. */
 static VALIDATE_NOINLINE void descend(unsigned depth)
 {
     unsigned answer = tm_start(0);
@@ -221,7 +219,7 @@ static void run_depth(void)
     VALIDATE(equal[0] == 20ul * TM_DEPTH_MAX * validate_threads, "deeply nested transactions lost increments");
 }
 
-/* Without a transaction. */
+/* Calls without a transaction. */
 static void outside_body(unsigned thread)
 {
     uint8_t bytes[16] = {0};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Interrupts at every instruction. A thread runs a transaction with the processor's trap flag set, so that a signal after each instruction
- * tells the way it takes, in the library as well. Then it runs it again with a breakpoint at the first instruction of that way, at the
- * second, and so on, and there something else runs in between:
+ * Interrupts at every instruction. A thread runs a transaction with the processor's trap flag set, so that a signal
+ * after each instruction records its path, in the library as well. Then it runs the transaction again with a breakpoint
+ * at the first instruction of that path, at the second, and so on, and other code runs at the breakpoint:
  *
- * - a transaction in the signal's handler, which is one of an interrupt level,
+ * - a transaction in the signal's handler, which belongs to an interrupt level,
  * - the same, itself interrupted at one of its instructions by another level,
  * - a transaction of another thread, until it ends or waits: all schedules of two threads with one preemption,
- * - the same, where that thread's is the second context of the process, and the first is on its own until then.
+ * - the same, but that thread has the second context of the process, and the first is solo until then.
  *
- * What is found out does not depend on time, so what fails once fails always.
+ * The result does not depend on time, so a failure repeats always.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,25 +24,28 @@
 
 #include "stepping.h"
 
-/* Operations that a test is to have for each instruction of a way, or a number of instructions that are chosen from it. */
+/* The operations of a test for each instruction of a path, or for a number of instructions chosen from it. */
 #define OPERATIONS_PER_HANDLER 250
 #define OPERATIONS_PER_SCHEDULE 500
 
-/* Of a longer one the rest is not looked at. */
+/* The longest recorded path. The rest of a longer one is not checked. */
 #define WAY_MAX 20000u
 
-/* The other thread waits for the one that is stopped when it has yielded so often, or taken so long (it may wait in the allocator). */
+/*
+ * The other thread counts as waiting for the stopped one after this many yields, or after this time (it may wait in the
+ * allocator).
+ */
 #define YIELDS_MAX 40
 #define WAIT_NS_MAX 20000000
 
-/* Signals that stand for interrupts: where they are off, none is made up. */
+/* Signals that stand for interrupts: while they are off, no interrupt is simulated. */
 #define INTERRUPT_SIGNAL (SIGRTMIN + 8)
 
 enum stepping_mode stepping_mode;
 const struct stepping_case *stepping_current;
 unsigned stepping_variant;
 
-/* The thread's way, and those of its handler at some of the places where that may interrupt it. */
+/* The path of the thread, and those of its handler at some of the points where it may interrupt the thread. */
 struct way {
     unsigned length;
     uint8_t *addresses[WAY_MAX];
@@ -50,17 +53,23 @@ struct way {
 static struct way way, handler_way;
 #define HANDLER_WAYS 4
 
-/* What the trap flag is set for, by level. */
+/* The purpose of the trap flag, by level. */
 static bool is_traced[2];
 static bool acted[2];
 static unsigned level;
-/* Where the handler is interrupted by the next level: an instruction of its way, and of how many times that it comes there. */
+/*
+ * The point where the next level interrupts the handler: an instruction of its path, and the number of times that it
+ * gets there.
+ */
 static unsigned handler_after, handler_passes;
 /* Instructions of the stepped thread while the other one pauses. */
 static unsigned pause_length;
 #define PAUSE_LENGTH_MAX 8u
 
-/* The byte that an instruction begins with; 0xcc in its place is a trap. `passes`: how often it is executed up to the wanted time. */
+/*
+ * The first byte of an instruction; 0xcc in its place is a trap. `passes`: the number of executions before the wanted
+ * one.
+ */
 static struct {
     uint8_t *address;
     uint8_t byte;
@@ -71,7 +80,7 @@ static struct {
 #define BREAKPOINT_INSTRUCTION 0xcc
 #define TRAP_FLAG 0x100
 
-/* Below what may be in use under the stack pointer. The first trap is after the next instruction. */
+/* Below the stack that may be in use under the stack pointer. The first trap comes after the next instruction. */
 static inline __attribute__((always_inline)) void trap_flag_set(void)
 {
     __asm__ volatile("leaq -128(%%rsp), %%rsp; pushfq; orl $0x100, (%%rsp); popfq; leaq 128(%%rsp), %%rsp" : : : "cc", "memory");
@@ -87,7 +96,7 @@ static void write_instruction(uint8_t byte)
     *(volatile uint8_t *)breakpoint.address = byte;
 }
 
-/* The program's own text, in which the library is. */
+/* The program's own text, which contains the library. */
 extern char __executable_start[], etext[];
 
 static void make_text_writable(void)
@@ -112,7 +121,7 @@ static void breakpoint_clear(void)
     breakpoint.address = NULL;
 }
 
-/* The other thread: told to begin by a byte, and what it has come to. */
+/* The other thread: a byte tells it to begin, and this is its progress. */
 static int other_begins[2];
 static bool other_has_ended;
 static __thread bool is_other;
@@ -139,7 +148,7 @@ static void *run_other(void *argument)
     return NULL;
 }
 
-/* Bytes that it has been told to go on by: to begin, and after its pause. */
+/* Bytes that have told it to go on: to begin, and after its pause. */
 static unsigned other_told, other_paused;
 
 static void tell_other(void)
@@ -252,7 +261,7 @@ static VALIDATE_NOINLINE void run_stepped(void)
         trap_flag_clear();
 }
 
-/* How often the way has been at its instruction `number` up to there. */
+/* The number of times that the path has reached its instruction `number` up to there. */
 static unsigned passes_of(unsigned number)
 {
     unsigned passes = 0;
@@ -262,7 +271,7 @@ static unsigned passes_of(unsigned number)
     return passes;
 }
 
-/* One run, interrupted before an instruction of the way, or not at all. */
+/* One run, interrupted before an instruction of the path, or not at all. */
 #define NOWHERE (~0u)
 
 static void run_case(unsigned before)
@@ -291,7 +300,7 @@ static void run_case(unsigned before)
 
 static void find_ways(uint64_t *random)
 {
-    /* Twice: the first time there may be more to do. */
+    /* Twice: the first run may have more to do. */
     run_case(NOWHERE);
     is_traced[0] = true;
     way.length = 0;
@@ -323,7 +332,7 @@ static void step_through(uint64_t *random)
     VALIDATE(done >= runs / 2 || (stepping_current->flags & TM_SERIAL), "the way was another one when it was interrupted");
 }
 
-/* A context besides, so that no transaction is on its own. */
+/* An additional context, so that no transaction is solo. */
 static unsigned peer_ends;
 static unsigned peer_is_ready;
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Words: nothing is lost, nothing is torn, and no transaction, not even one that will restart, sees what never was. */
+/*
+ * Words: no store is lost or torn, and no transaction, not even one that will restart, sees a state that never existed.
+ */
 #include "validate.h"
 
 /*
- * Counters. Transactions increment one of them, which is what the library has short ways for, or several.
+ * Counters. Transactions increment one counter, for which the library has fast paths, or several.
  */
 #define COUNTERS 6
-/* Each in a line, but for the first two, which share a block. */
+/* Each in its own line, except the first two, which share a block. */
 #define COUNTER_WORDS 8
 
 static uint64_t counters[COUNTERS * COUNTER_WORDS] TM_ALIGNED_TO_LINE;
@@ -237,7 +239,7 @@ static struct {
     uint8_t plain_pair[2];
     uint8_t shared_pair[2];
 } neighbours[NEIGHBOUR_WORDS] TM_ALIGNED_TO_LINE;
-/* A thread's own plain bytes are in the word of its number; threads beyond have none. */
+/* A thread's own plain bytes are in the word of its number; further threads have none. */
 static uint64_t neighbour_counts[HOST_THREADS_MAX][NEIGHBOUR_WORDS];
 
 static VALIDATE_NOINLINE void store_beside(unsigned word, unsigned flags)
@@ -289,10 +291,10 @@ static void run_neighbours(void)
 }
 
 /*
- * Running alone: transactions that say so or that become irrevocable do what no other may see: plain increments.
+ * Running alone: serial and irrevocable transactions do plain increments, which no other transaction may see.
  */
 static uint64_t alone_plain, alone_shared[2];
-/* Even, but for a while in a transaction that runs alone. */
+/* Even, except for a time in a transaction that runs alone. */
 static uint64_t alone_even;
 #define ALONE_TURNS_MAX 50u
 static uint64_t alone_counts[HOST_THREADS_MAX];
@@ -312,7 +314,7 @@ static VALIDATE_NOINLINE void be_alone(unsigned when, uint32_t turns, unsigned f
     VALIDATE(second == first, "a transaction on its way to run alone saw half of another");
     tm_store(&alone_shared[1], second + 1);
     tm_become_irrevocable();
-    /* Not restarted from here on. */
+    /* It does not restart from here on. */
     *(volatile uint64_t *)&alone_plain += 1;
     tm_store(&alone_even, alone_even + 1);
     validate_wait(turns);
@@ -322,7 +324,7 @@ static VALIDATE_NOINLINE void be_alone(unsigned when, uint32_t turns, unsigned f
     VALIDATE_COMMIT();
 }
 
-/* The first read, for which a transaction need not be known to others. */
+/* The first read, before which a transaction is invisible to others. */
 static VALIDATE_NOINLINE void read_beside(uint32_t turns, unsigned flags)
 {
     VALIDATE_START(flags);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Measures the workloads of one backend: time of an operation, of all threads together. What threads leave behind has
- * to add up.
+ * Measures the workloads of one backend: the time of an operation, over all threads together. The final state of the
+ * data has to be consistent.
  *
  *     bench [workloads=A,B] [threads=N] [idle_peer=1] [duration_ms=N | operations=N, of each] [rounds=N] [seed=N]
  *           [name=TEXT] [method=TEXT]
  *
- * A thread that is the only one of its process with transactions runs them more cheaply; with idle_peer there is one
- * more, which does nothing after its first. `name` and `method` are for the result: a line of JSON for each workload,
- * with the median of the rounds and the least, and what the library has counted in all of them.
+ * A thread that is the only one of its process with transactions runs them more cheaply; with idle_peer there is
+ * another thread, which does nothing after its first transaction. `name` and `method` label the result: a line of JSON
+ * for each workload, with the median and the minimum of the rounds, and the library's counts over all of them.
  */
 #include "workload.h"
 
@@ -18,7 +18,7 @@
 #include "../../output.h"
 #include "../../words.h"
 
-/* Not there where transactions are another library's. */
+/* Missing if another library runs the transactions. */
 __attribute__((weak)) void tm_read_counts(struct tm_counts *counts);
 
 static const struct workload *const workloads[] = {&increment,  &read16_write4, &read16, &list,
@@ -30,7 +30,7 @@ static const struct workload *const workloads[] = {&increment,  &read16_write4, 
 #define ROUNDS_MAX 101
 /* An operation is given in thousandths of the clock's unit. */
 #define THOUSAND 1000
-/* What rates are of: units of the clock. */
+/* The unit of rates, in units of the clock. */
 #define RATE_UNITS 1000000000ull
 
 /* In the order of enum tm_cause. */
@@ -45,7 +45,7 @@ static struct {
     unsigned threads;
     bool has_idle_peer;
     uint64_t duration;
-    uint64_t operations; /* 0: as many as the duration has room for. */
+    uint64_t operations; /* 0: the number that the duration has room for. */
     uint64_t seed;
     bool adds_up;
     unsigned peer_is_ready;
@@ -142,17 +142,14 @@ static void look_at_the_rest(unsigned number)
     run.adds_up = run.workload->adds_up(operations);
 }
 
-/*
- * Time of an operation, in thousandths. The calling thread itself has no transactions: there would be one more with
- * them.
- */
+/* The time of an operation, in thousandths. The calling thread has no transactions itself: they would add a context. */
 static uint64_t measure(void)
 {
     run.peer_is_ready = run.ended = 0;
     host_run(1, prepare);
     host_run(run.threads + run.has_idle_peer, body);
     host_run(1, look_at_the_rest);
-    /* By each in its own time: threads do not end together. */
+    /* Each thread's rate over its own time: threads do not end together. */
     uint64_t rate = 0;
     for (unsigned number = 0; number < run.threads; number++)
         rate += threads[number].operations * RATE_UNITS / (threads[number].end - threads[number].begin);

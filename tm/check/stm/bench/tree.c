@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A red-black tree: Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", chapter 13, without its sentinel,
- * which all would write.
+ * which all transactions would write.
  */
 #include "workload.h"
 
@@ -27,7 +27,7 @@ static SAFE unsigned side_of(struct node *node, struct node *parent)
     return LOAD(parent->children[1]) == node;
 }
 
-/* Puts `node`, or nothing, in the place of `old`. */
+/* Replaces `old` by `node`, or by nothing. */
 static SAFE void replace(struct node *old, struct node *parent, struct node *node)
 {
     if (parent)
@@ -85,7 +85,7 @@ static SAFE void balance_inserted(struct node *node)
 static SAFE void balance_removed(struct node *node, struct node *parent)
 {
     while (parent && !is_red(node)) {
-        /* Where it is nothing, the sibling is not: that has the black node more. */
+        /* If it is nothing, the sibling is not, because it has the additional black node. */
         unsigned side = side_of(node, parent);
         struct node *sibling = LOAD(parent->children[!side]);
         if (LOAD(sibling->is_red)) {
@@ -120,7 +120,7 @@ static SAFE void take_out(struct node *node)
 {
     struct node *removed = node;
     if (LOAD(node->children[0]) && LOAD(node->children[1])) {
-        /* The next larger key moves here, and its node goes. */
+        /* The next larger key moves here, and its node is removed. */
         removed = LOAD(node->children[1]);
         for (struct node *left = LOAD(removed->children[0]); left; left = LOAD(removed->children[0]))
             removed = left;
@@ -218,7 +218,10 @@ static void operate(uint64_t *random)
     }
 }
 
-/* Black nodes on every way down, or -1 where the subtree is none of keys from `low` to below `high`, or unbalanced. */
+/*
+ * The number of black nodes on every path down, or -1 if the subtree is unbalanced or has keys outside of `low` to
+ * below `high`.
+ */
 static int black_height(const struct node *node, const struct node *parent, uint64_t low, uint64_t high)
 {
     if (!node)

@@ -2,7 +2,7 @@
 /* Transactions on words: one, sixteen, and two accounts. */
 #include "workload.h"
 
-/* A counter that everybody increments. */
+/* A counter that all threads increment. */
 static uint64_t counter;
 
 static void increment_prepare(void)
@@ -25,7 +25,7 @@ static bool increment_adds_up(uint64_t operations)
 
 const struct workload increment = {"increment", increment_prepare, increment_operate, increment_adds_up};
 
-/* Words far enough from each other that each has a record of its own, over 32 KiB. */
+/* Words so far apart that each has its own record, over 32 KiB. */
 #define WORDS_COUNT 4096
 #define READS 16
 #define WRITES 4
@@ -64,7 +64,7 @@ static bool read16_adds_up(uint64_t operations)
 
 const struct workload read16 = {"read16", words_prepare, read16_operate, read16_adds_up};
 
-/* The last four of the words that are read are written. */
+/* The last four of the read words are written. */
 static NOINLINE void write_words(uint32_t first)
 {
     TRANSACTION
@@ -93,7 +93,7 @@ static bool read16_write4_adds_up(uint64_t operations)
 
 const struct workload read16_write4 = {"read16-write4", words_prepare, read16_write4_operate, read16_write4_adds_up};
 
-/* Transfers, and once in a while a look at everything. */
+/* Transfers, and sometimes a sum of all accounts. */
 #define ACCOUNTS_COUNT 256
 #define BALANCE 1000
 #define TRANSFERS_PER_LOOK 127
