@@ -1,7 +1,7 @@
-//! Xmetatm on the machine: what joins the harts and the memory system to the engine of `sim/htm` (`docs/xmetatm.md`).
+//! Xmetatm on the machine: connects the harts and the memory system to the engine of `sim/htm` (`docs/xmetatm.md`).
 //!
-//! A transaction begins in `instructions.rs`; each access that the line table does not answer comes through `access.rs`; here is
-//! what becomes of the losers, and of the machine around them.
+//! A transaction begins in `instructions.rs`. Each access that the line table does not answer passes through
+//! `access.rs`. This file handles the losers, and the effects of transactions on the rest of the machine.
 
 mod access;
 mod checking;
@@ -26,12 +26,12 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) type Transactions = Engine<Checkpoint>;
 
-/// What xbegin saves and a restart puts back, besides memory.
+/// The state besides memory that xbegin saves and a restart restores.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Checkpoint {
     x: [u64; 32],
     f: [u64; 32],
-    /// Behind the xbegin.
+    /// The address after the xbegin.
     pc: u64,
     privilege: Privilege,
     sstatus: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Checkpoint {
     stval: u64,
     fcsr: u64,
     xtrap: u64,
-    /// The register that takes the status word.
+    /// The register that receives the status word.
     destination: u8,
 }
 
@@ -62,7 +62,7 @@ impl Checkpoint {
         hart.xtrap = self.xtrap;
     }
 
-    /// True when a hart can be put back to it. For one that was read from a file.
+    /// True if a hart can return to this checkpoint. For checkpoints that were read from a file.
     fn is_possible(&self) -> bool {
         let (mut hart, mut hot) = (Hart::default(), HotState::default());
         self.put_back(&mut hart, &mut hot);
@@ -70,12 +70,13 @@ impl Checkpoint {
     }
 }
 
-/// What the line table of a hart may answer for a line outside a transaction: nothing that another transaction's words forbid.
+/// The accesses outside a transaction that the line table of a hart may answer for a line: those that no other
+/// transaction's words forbid.
 fn rights_outside(masks: &Masks) -> Rights {
     Rights { read: masks.line_is_readable, write: masks.line_is_writable, readable_words: 0, writable_words: 0 }
 }
 
-/// RAM as the undo log sees it.
+/// RAM, as the undo log accesses it.
 pub(crate) struct Words<'a>(pub &'a Ram);
 
 impl Memory for Words<'_> {
@@ -110,14 +111,16 @@ impl Machine {
         }
     }
 
-    /// Brings up to date what follows from whether a transaction lives. To be called whenever one began, ended or came back.
+    /// Updates the state that depends on whether a transaction is live. Callers must call it whenever a transaction has
+    /// begun, ended or been restored.
     pub(crate) fn update_watched(&mut self) {
         let lives = self.transactions.is_live();
         self.watch.is_on = lives || self.watch.checker.is_some();
         self.memory.set_noting_evictions(lives);
     }
 
-    /// A hart's transaction ended or was suspended: its line table answers for the lines of its sets what it may now.
+    /// A hart's transaction ended or was suspended: narrows its line table to the present rights for the lines of its
+    /// sets.
     fn release_lines(&mut self, hart: usize, lines: &[concord_htm::Line]) {
         for line in lines {
             let masks = self.transactions.masks(hart, *line);
@@ -132,8 +135,8 @@ impl Machine {
         }
     }
 
-    /// Restarts the transactions that an access of `hart` made lose. Returns the loss of the hart's own transaction, which the
-    /// caller restarts once it has left its instruction.
+    /// Restarts the transactions that lost to an access of `hart`. Returns the loss of the hart's own transaction; the
+    /// caller restarts that one after it has left the instruction.
     fn settle(&mut self, hart: Option<usize>, losses: &mut Vec<Loss>) -> Option<Box<Loss>> {
         let mut own_loss = None;
         for loss in losses.drain(..) {
@@ -152,7 +155,7 @@ impl Machine {
         own_loss
     }
 
-    /// A transaction's words are back in memory; nothing made from them may stay.
+    /// A transaction's old words are back in memory: drops everything that was derived from the new ones.
     fn note_rollback(&mut self, loss: &Loss) {
         self.trace_attempt(loss.hart, loss.id, loss.attempt_cycle, Some(loss.status));
         self.accounting.critical_sections.rolled_back(&Rollback {
@@ -173,7 +176,8 @@ impl Machine {
         }
     }
 
-    /// Translations that the walker made from page-table entries of the hart's own transaction are nobody else's.
+    /// Drops translations that the walker made from page-table entries of the hart's own transaction, because no other
+    /// party may see them.
     fn drop_tainted_translations(&mut self, hart: usize) {
         if std::mem::take(&mut self.harts[hart].translations_tainted) && !self.has_fault(PlantedFault::KeptTranslation)
         {
@@ -181,7 +185,7 @@ impl Machine {
         }
     }
 
-    /// Puts a hart back behind the xbegin of its transaction, which lost and whose memory is rolled back already.
+    /// Puts a hart back after the xbegin of its transaction, which lost and whose memory is already rolled back.
     pub(crate) fn restart(&mut self, hart: usize, loss: &Loss) {
         let costs = self.configuration.costs();
         let cycles =
@@ -202,7 +206,7 @@ impl Machine {
         self.back_off(hart, loss.backoff_cycles);
     }
 
-    /// The hart does nothing for so long, unless it is interrupted.
+    /// Stalls the hart for this many cycles, unless an interrupt comes.
     pub(crate) fn back_off(&mut self, hart: usize, cycles: u64) {
         if cycles == 0 {
             return;
@@ -212,7 +216,8 @@ impl Machine {
         hot.limit = 0;
     }
 
-    /// A restart of the hart's own making, between two instructions. `place` is where the reason for it lies.
+    /// The hart restarts its own transaction, between two instructions. `place` is the address of the code that caused
+    /// it.
     pub(crate) fn restart_own(&mut self, hart: usize, status: u64, place: u64) {
         let now = self.memory.hot[hart].cycle;
         let mut words = Words(&self.memory.ram);
@@ -226,7 +231,7 @@ impl Machine {
         }
     }
 
-    /// The hart was about to do what cannot be rolled back.
+    /// The hart was about to execute an operation that cannot be rolled back.
     pub(crate) fn cancel(&mut self, hart: usize) {
         self.restart_own(hart, Cause::NeedExclusive.status(0), self.memory.hot[hart].pc);
     }
@@ -247,7 +252,7 @@ impl Machine {
         }
     }
 
-    /// What follows from a suspension, by a trap or by xpush, of a transaction or, where the id is 0, of none.
+    /// Handles the suspension of a transaction by a trap or by xpush. An id of 0 means that no transaction was active.
     fn suspended(&mut self, hart: usize, id: u64, lines: &[concord_htm::Line]) {
         self.accounting.critical_sections.suspended(hart, id, self.memory.hot[hart].cycle);
         self.release_lines(hart, lines);
@@ -255,8 +260,8 @@ impl Machine {
         self.update_watched();
     }
 
-    /// `sret` with `xtrap.PT`: the transaction that the trap suspended goes on. Whether the return itself is still to
-    /// be done; `None` where the instruction is illegal.
+    /// `sret` with `xtrap.PT`: resumes the transaction that the trap suspended. Returns whether the return itself must
+    /// still happen; `None` if the instruction is illegal.
     pub(crate) fn return_to_transaction(&mut self, hart: usize) -> Option<bool> {
         let now = self.memory.hot[hart].cycle;
         let popped = self.transactions.pop(hart, true, now).ok()?;
@@ -275,13 +280,13 @@ impl Machine {
         })
     }
 
-    /// What follows from a resumption.
+    /// Handles the resumption of a transaction.
     fn resumed(&mut self, hart: usize) {
         let (id, now) = (self.transactions.active_id(hart), self.memory.hot[hart].cycle);
         self.accounting.critical_sections.resumed(hart, id, now);
     }
 
-    /// A hart starts: its part of the extension is as after a reset.
+    /// A hart starts: resets its part of the extension.
     pub(crate) fn reset_transactions(&mut self, hart: usize, now: u64) {
         for loss in self.transactions.reset_hart(hart, now, &mut Words(&self.memory.ram)) {
             self.note_rollback(&loss);
@@ -289,7 +294,7 @@ impl Machine {
         self.update_watched();
     }
 
-    /// What committed: the line table goes back to normal, and the costs are charged.
+    /// A transaction committed: the line table returns to normal, and the costs are charged.
     fn committed(&mut self, hart: usize, ended: &Ended) {
         if let Ended::Committed { lines, overflowed_lines, attempt_cycle, id } = ended {
             self.trace_attempt(hart, *id, *attempt_cycle, None);
@@ -302,7 +307,7 @@ impl Machine {
         }
     }
 
-    /// Settles what follows from lines that left first-level caches since the last call. Between turns.
+    /// Handles lines that left first-level caches since the last call. Called between turns.
     #[inline]
     pub(crate) fn note_evictions(&mut self) {
         if self.memory.has_evictions() {
@@ -310,7 +315,8 @@ impl Machine {
         }
     }
 
-    /// The same in the middle of an access of a hart. Returns the loss of the hart's own transaction, as [`Machine::settle`].
+    /// The same during an access of a hart. Returns the loss of the hart's own transaction, as [`Machine::settle`]
+    /// does.
     #[inline]
     fn note_evictions_of(&mut self, hart: usize) -> Option<Box<Loss>> {
         if self.memory.has_evictions() { self.settle_evictions(Some(hart)) } else { None }
@@ -331,7 +337,7 @@ impl Machine {
         self.settle(hart, &mut losses)
     }
 
-    /// Runs what lets devices look at memory: they see what is committed, and what they write wins.
+    /// Runs an access of devices to memory: they see committed memory, and their writes win.
     pub(crate) fn with_committed_memory<R>(&mut self, act: impl FnOnce(&mut Machine) -> R) -> R {
         if !self.transactions.has_written() {
             return act(self);
@@ -342,7 +348,7 @@ impl Machine {
         result
     }
 
-    /// A device wrote to a range of RAM: transactions with words of it in their sets lose.
+    /// A device wrote to a range of RAM: transactions with words of the range in their sets lose.
     pub(crate) fn resolve_device_write(&mut self, address: u64, length: u64, now: u64) {
         if !self.transactions.is_live() || length == 0 || !self.memory.ram.contains(address, length) {
             return;
@@ -361,7 +367,7 @@ impl Machine {
         self.settle(None, &mut losses);
     }
 
-    /// The timeline gets the attempt that ends now: with the status word of its restart, or committed.
+    /// Adds the attempt that ends now to the timeline, with the status word of its restart or as committed.
     fn trace_attempt(&mut self, hart: usize, id: u64, begin_cycle: u64, status: Option<u64>) {
         if self.accounting.trace.is_enabled() {
             let cause = status.map(Cause::of_status);

@@ -11,7 +11,7 @@ use concord_mem::ram::{LINE_SHIFT, RAM_BASE};
 use concord_mem::system::Place;
 
 impl Machine {
-    /// Where an access inside one line goes, while a transaction lives or the isolation checker watches.
+    /// The destination of an access inside one line, while a transaction is live or the isolation checker is on.
     #[inline(never)]
     pub(crate) fn place_watched(
         &mut self,
@@ -34,7 +34,7 @@ impl Machine {
         Ok(Place::Ram(physical))
     }
 
-    /// The physical address of an access and the flags of its leaf, with whatever its walk does to transactions.
+    /// The physical address of an access and the flags of its leaf. The walk may make transactions lose.
     #[inline]
     fn translate_watched(&mut self, at: Position, address: u64, access: Access) -> Result<(u64, u64), Stop> {
         if let Some(found) = self.memory.core(at.hart).find_translation(address, access) {
@@ -46,7 +46,7 @@ impl Machine {
         Ok(translated?)
     }
 
-    /// The physical address of an access that only RAM takes, with whatever its walk does.
+    /// The physical address of an access that only RAM takes. The walk may make transactions lose.
     pub(crate) fn locate(&mut self, at: Position, address: u64, access: Access) -> Result<u64, Stop> {
         let (physical, _) = self.translate_watched(at, address, access)?;
         if !self.memory.ram.contains(physical, 1) {
@@ -55,7 +55,8 @@ impl Machine {
         Ok(physical)
     }
 
-    /// Before an access in two lines is made in either: an access that traps, or that does not win in both, makes nobody lose.
+    /// Checks an access in two lines before it happens in either: an access that traps, or does not win in both, makes
+    /// no transaction lose.
     pub(crate) fn foresee(&mut self, at: Position, parts: [(u64, u64); 2], access: Access) -> Result<(), Stop> {
         let mut requests = Vec::new();
         for (part, part_bytes) in parts {
@@ -66,16 +67,16 @@ impl Machine {
         if let Some(request) = requests.iter().find(|request| !self.transactions.wins(request)) {
             return self.resolve(at, request);
         }
-        // Both before either joins a set, which would change how the requester stands.
+        // Both are resolved before either joins a set, because joining changes the requester's rank.
         requests.iter().try_for_each(|request| self.resolve(at, request))
     }
 
-    /// What the hart accesses memory as.
+    /// The party that the hart's accesses belong to.
     pub(crate) fn party(&self, hart: usize) -> Party {
         if self.transactions.is_active(hart) { Party::Transaction(hart) } else { Party::Nontransactional(hart) }
     }
 
-    /// What the engine is asked about an access.
+    /// The engine's request for an access.
     pub(crate) fn request(
         &mut self,
         at: Position,
@@ -94,7 +95,7 @@ impl Machine {
         }
     }
 
-    /// Resolves the conflicts of an access. [`Stop`] says that it is not to be made now.
+    /// Resolves the conflicts of an access. A [`Stop`] means that the access must not happen now.
     pub(crate) fn resolve(&mut self, at: Position, request: &Request) -> Result<(), Stop> {
         let mut losses = Vec::new();
         let verdict = self.transactions.resolve(request, &mut Words(&self.memory.ram), &mut losses);
@@ -109,7 +110,7 @@ impl Machine {
         }
     }
 
-    /// Makes an access that was granted: caches and line table, then the sets if it is a transaction's and `joins` them.
+    /// Makes a granted access: caches and line table, then the sets if it is a transaction's and `joins` them.
     pub(crate) fn enter(
         &mut self,
         at: Position,
@@ -130,7 +131,7 @@ impl Machine {
             let rights = self.rights_of(at.hart, &masks, request, joins);
             self.memory.install(at.hart, address, physical, flags, access, rights);
             if let Some(own_loss) = self.note_evictions_of(at.hart) {
-                // The words that were about to join the sets do not.
+                // The words that were about to join the sets do not join.
                 let rights = Rights { readable_words: 0, writable_words: 0, ..rights };
                 self.memory.narrow(at.hart, concord_mem::cache::line_of(physical), rights);
                 return Err(Stop::Lost(own_loss));
@@ -146,8 +147,9 @@ impl Machine {
         Ok(())
     }
 
-    /// What the line table may answer for a line from now on. In a transaction every access goes by the words in its sets, so
-    /// that other transactions' words of the line are in nobody's way; outside, they keep the whole line from being answered.
+    /// The rights of the line table to a line from now on. In a transaction every access goes by the words in its sets,
+    /// so other transactions' words of the line do not matter. Outside, they keep the table from answering for the
+    /// whole line.
     fn rights_of(&self, hart: usize, masks: &Masks, request: &Request, joins: bool) -> Rights {
         if !self.transactions.is_active(hart) {
             return rights_outside(masks);
@@ -163,9 +165,9 @@ impl Machine {
         }
     }
 
-    /// A hit of the line table that the interpreter's one compare did not see: in supervisor mode on a user page, with every
-    /// access watched, or because the words are not in the sets of the hart's transaction yet. There they join, where no other
-    /// transaction has words of the line.
+    /// A hit of the line table that the interpreter's one comparison misses: in supervisor mode on a user page, with
+    /// every access watched, or because the words are not yet in the sets of the hart's transaction. In the last case
+    /// they join, if no other transaction has words of the line.
     #[inline]
     pub(crate) fn table_hit(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Option<Place> {
         let timed = self.memory.is_timed();
@@ -175,7 +177,7 @@ impl Machine {
         let store = access == Access::Store;
         let context = self.memory.core(at.hart).context;
         let lines = &self.memory.hot[at.hart].lines;
-        // Any access inside the line hits, aligned or not, so that it counts as one of a byte.
+        // Any access inside the line hits, aligned or not, so it is checked as an access of one byte.
         let own = lines.matching(timed, store, address, 1, context.user_tag());
         let entry = match own {
             None if context.supervisor_user_memory => lines.matching(timed, store, address, 1, line_table::USER)?,
@@ -198,7 +200,8 @@ impl Machine {
         Some(Place::Ram(physical))
     }
 
-    /// The page walk of an access, before it happens: a walker always wins, and the hart's own transaction is not in its way.
+    /// The page walk of an access, before it happens. A walker always wins, and never conflicts with the hart's own
+    /// transaction.
     pub(crate) fn resolve_walk(&mut self, at: Position, address: u64, access: Access) {
         let mut losses = Vec::new();
         loop {
@@ -213,13 +216,13 @@ impl Machine {
             if losses.is_empty() {
                 return self.check_walk(at, &steps);
             }
-            // A rollback may have changed an entry, and with it where the walk goes.
+            // A rollback may have changed an entry, and with it the path of the walk.
             let own_loss = self.settle(Some(at.hart), &mut losses);
             debug_assert!(own_loss.is_none(), "the walker of a hart does not meet the hart's own transaction");
         }
     }
 
-    /// The program counter of the op that accesses memory, in the middle of a run: a run is a straight line of instructions.
+    /// The program counter of the op that accesses memory, during a run: a run is a straight line of instructions.
     pub(crate) fn pc_in_run(&mut self, at: Position) -> u64 {
         let mut pc = self.memory.hot[at.hart].pc;
         if at.completed == 0 {
@@ -236,7 +239,7 @@ impl Machine {
                 return pc & !0xfff | u64::from(offset);
             }
         }
-        // The run just wrote to its own code.
+        // The run has just written to its own code.
         for _ in 0..at.completed {
             let physical = page | pc & 0xfff;
             if !(RAM_BASE <= physical && self.memory.ram.contains(physical, 2)) {

@@ -1,5 +1,5 @@
-//! What the isolation checker (`--check-isolation`) is told: every access of the run, by whole words, and what became of each
-//! transaction. It changes nothing that the guest or the statistics could see.
+//! The isolation checker's input (`--check-isolation`): every access of the run, by whole words, and the end of each
+//! transaction. It changes no state that the guest or the statistics could see.
 
 use crate::events::End;
 use crate::execute::door::Stop;
@@ -11,14 +11,14 @@ use concord_htm::check::{Checker, Observer, Violation};
 use concord_htm::{Ended, Loss, Memory, WORD_SHIFT};
 use concord_mem::translation::WalkerAccess;
 
-/// Who looks at accesses beyond the line table.
+/// The watch over accesses beyond the line table.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// A transaction lives, or the isolation checker watches: accesses and walks that the line table does not answer are looked at
-    /// more closely.
+    /// A transaction is live, or the isolation checker is on. Accesses and walks that miss the line table then take the
+    /// longer path.
     pub is_on: bool,
     pub checker: Option<Checker>,
-    /// What the checker found.
+    /// The checker's first violation.
     pub violation: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl Machine {
         self.report(at.hart, result)
     }
 
-    /// A hart is about to use what memory holds; `depends` unless an xtest only found that it differs.
+    /// A hart is about to use a value from memory. `depends` is false if an xtest only found that the value differs.
     pub(crate) fn check_read(
         &mut self,
         at: Position,
@@ -108,11 +108,11 @@ impl Machine {
                 false => checker.read(observer, word, value, pc),
             });
         }
-        // A walk cannot be left half-way; the run ends with its instruction.
+        // A walk cannot be interrupted; the run ends after its instruction.
         let _ = self.report(at.hart, result);
     }
 
-    /// A device wrote to a range of RAM, and whoever had words of it lost.
+    /// A device wrote to a range of RAM, and transactions with words of it have lost.
     pub(super) fn check_device_write(&mut self, address: u64, length: u64) {
         let Some(checker) = &mut self.watch.checker else { return };
         let mut result = Ok(());
@@ -137,7 +137,7 @@ impl Machine {
         }
     }
 
-    /// Follows every access from here on, as if the configuration had said so from the beginning.
+    /// Checks every access from here on, as if the configuration had asked for it from the beginning.
     pub fn check_isolation(&mut self) {
         self.configuration.check_isolation = true;
         if self.watch.checker.is_none() {

@@ -1,4 +1,5 @@
-//! The instructions of Xmetatm (`docs/xmetatm.md`, "Instructions"). Each returns whether it retired, or why it did not.
+//! The instructions of Xmetatm (`docs/xmetatm.md`, "Instructions"). Each returns whether it retired, or the reason why
+//! not.
 
 use crate::execute::door::Stop;
 use crate::execute::position::Position;
@@ -10,11 +11,11 @@ use concord_htm::{Begun, Ended, Party, Popped};
 use concord_isa::op::{Kind, Op};
 use concord_mem::fault::Access;
 
-/// What an instruction of the extension did.
+/// The result of an instruction of the extension.
 pub(crate) enum Done {
-    /// It is complete; the hart goes on behind it.
+    /// The instruction is complete; the hart continues after it.
     Retired,
-    /// The hart is somewhere else already: at the begin of its transaction.
+    /// The hart has moved: it is at the begin of its transaction.
     Restarted,
     Illegal,
     Stopped(Stop),
@@ -69,7 +70,7 @@ impl Machine {
                 let operand = self.memory.hot[hart].x[usize::from(op.rs1)];
                 let code = (operand >> concord_abi::htm::STATUS_CODE_SHIFT) as u8;
                 self.retired(hart);
-                // Lock functions ask for restarts: their callers are what tells.
+                // Lock functions ask for restarts, so the caller's address is more useful.
                 let place = self.memory.hot[hart].x[1];
                 self.restart_own(hart, Cause::of_restart(operand).status(code), place);
                 Done::Restarted
@@ -147,14 +148,14 @@ impl Machine {
         Done::Retired
     }
 
-    /// A restart took the place of an instruction that was executed: it counts, and the program counter is elsewhere.
+    /// A restart replaced an instruction that was executed: it counts, and the program counter has changed.
     fn retired(&mut self, hart: usize) {
         let hot = &mut self.memory.hot[hart];
         hot.cycle += 1;
         hot.instructions += 1;
     }
 
-    /// xtest: the word joins the read set only when it has the value that is asked for.
+    /// xtest: the word joins the read set only if it has the expected value.
     fn execute_test(&mut self, hart: usize, op: Op) -> Done {
         match self.test(hart, op) {
             Ok(equal) => {
@@ -225,8 +226,8 @@ impl Machine {
         Ok((address, size_bytes))
     }
 
-    /// An op that a transaction may not carry out: an SBI call that is no pure query, or a write of a register that is not in the
-    /// checkpoint.
+    /// An op that a transaction may not execute: an SBI call that is more than a query, or a write of a register
+    /// outside the checkpoint.
     pub(crate) fn is_irrevocable(&self, hart: usize, op: Op) -> bool {
         match op.kind {
             Kind::EnvironmentCall => self.harts[hart].privilege == Privilege::Supervisor && !self.is_query(hart),
@@ -234,7 +235,7 @@ impl Machine {
                 let instruction = op.imm as u32;
                 let (csr, source) = (instruction >> 20, instruction >> 15 & 31);
                 let writes = instruction >> 12 & 3 == 1 || source != 0;
-                // What is illegal anyway raises its exception first.
+                // An illegal instruction raises its exception first.
                 writes && csr >> 10 != 3 && registers::is_irrevocable(csr) && self.read_csr(hart, csr).is_ok()
             }
             _ => false,

@@ -11,20 +11,20 @@ use concord_htm::{LINE_WORDS, Subject};
 const FSRM: std::ops::RangeInclusive<u32> = 0x001..=0x003;
 const REVOCABLE: [u32; 9] = [0x100, 0x104, 0x140, 0x141, 0x142, 0x143, CSR_TRAP, CSR_RESTARTS, CSR_BACKOFF];
 
-/// True when a write of the register cannot be rolled back.
+/// True if a write of the register cannot be rolled back.
 pub(super) fn is_irrevocable(csr: u32) -> bool {
     !FSRM.contains(&csr) && !REVOCABLE.contains(&csr)
 }
 
 impl Machine {
-    /// True when the hart has the extension and may use it in its present mode.
+    /// True if the hart has the extension and may use it in its present mode.
     pub(crate) fn may_use_transactions(&self, hart: usize) -> bool {
         let state = &self.harts[hart];
         let is_allowed = state.privilege == Privilege::Supervisor || state.xenable & XENABLE_USER != 0;
         is_allowed && self.transactions.policy().mode != Mode::None
     }
 
-    /// Reads a register of the extension; the hart's privilege was checked as far as the number tells.
+    /// Reads a register of the extension. The caller has checked the privilege that the register's number encodes.
     pub(crate) fn read_transaction_csr(&self, hart: usize, csr: u32) -> Result<u64, IllegalCsr> {
         if !self.may_use_transactions(hart) {
             return Err(IllegalCsr);
