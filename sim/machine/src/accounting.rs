@@ -1,4 +1,4 @@
-//! What a run counts: samples of program counters, critical sections, and what each hart was doing and when.
+//! The accounts of a run: samples of program counters, critical sections, and the activities of each hart over time.
 
 pub mod critical_sections;
 pub mod statistics;
@@ -32,7 +32,7 @@ impl Accounting {
 }
 
 impl Machine {
-    /// Books a hart's cycles since it last did on what it was doing.
+    /// Books a hart's cycles since its last booking under its present activity.
     pub(crate) fn account(&mut self, hart: usize) {
         let now = self.memory.hot[hart].cycle;
         self.accounting.trace.account(hart, &self.harts[hart], now);
@@ -40,7 +40,7 @@ impl Machine {
         self.harts[hart].account(now, disk_use_cycles);
     }
 
-    /// A hint that speaks of a lock, in the middle of a run. It only counts.
+    /// A lock hint during a run. It only counts.
     #[inline(never)]
     pub(crate) fn note_lock_hint(&mut self, at: Position, code: u16, lock: u64, call_site: u64) {
         let now = self.now(at);

@@ -1,12 +1,13 @@
-//! What the guest's critical sections cost, by call site and by lock: what the hints of `sim/abi/src/hint.rs` from
-//! `LOCK_SPIN_BEGIN` on say, joined with what becomes of the transactions around them.
+//! The cost of the guest's critical sections, by call site and by lock. It comes from the hints of
+//! `sim/abi/src/hint.rs` from `LOCK_SPIN_BEGIN` on, joined with the fate of the transactions around the sections.
 //!
-//! A section belongs to the innermost transaction that is active when it begins. It counts when that commits, with the spins that
-//! ended in it, and is forgotten when it restarts: then the cycles are those of the restart, which belongs to the call site of
-//! the outermost section. A handler above a suspended transaction has transactions and sections of its own, and the cycles between
-//! a suspension and the resumption are not the suspended transaction's. So no cycle counts twice.
+//! A section belongs to the innermost transaction that is active when it begins. If that commits, the section counts,
+//! with the spins that ended in it. If it restarts, the section is dropped: its cycles are then those of the restart,
+//! which belongs to the call site of the outermost section. A handler above a suspended transaction has transactions
+//! and sections of its own, and the cycles between a suspension and the resumption do not belong to the suspended
+//! transaction. So no cycle counts twice.
 //!
-//! Nothing here has an effect on the run. Everything is bounded: call sites, locks, and what one hart can have open.
+//! The accounts have no effect on the run. All of them are bounded: call sites, locks, and the open sections of a hart.
 
 mod locks;
 pub mod report;
@@ -26,19 +27,20 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 pub(crate) use transactions::Rollback;
 use transactions::{Followed, Live};
 
-/// Critical sections that a hart can have open outside transactions, and spins; a guest that only ever begins must not fill the host's
-/// memory.
+/// The greatest number of open critical sections of a hart outside transactions, and of open spins. The limit keeps a
+/// guest that only begins sections from filling the host's memory.
 const OPEN_MAX: usize = 64;
-/// Critical sections of one transaction that are counted.
+/// The greatest number of critical sections that count in one transaction.
 const TRANSACTION_SECTIONS_MAX: usize = 1 << 16;
-/// Spins without a lock, and restarts, that wait for the section that they belong to.
+/// The greatest number of spins without a lock, and of restarts, that wait for their section.
 const WAITING_MAX: usize = 8;
-/// Call sites that are told apart. A kernel has some hundreds.
+/// The greatest number of call sites. A kernel has some hundreds.
 const SITES_MAX: usize = 1 << 12;
-/// Locks with open sections are counted by this many low bits of their hash, so that most entries need not ask every hart.
+/// Locks with open sections are counted by this many low bits of their hash, so that most entries need not check every
+/// hart.
 const OPEN_HASH_BITS: u32 = 12;
 
-/// What waiting for a lock cost.
+/// The cost of waiting for a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SpinCost {
     cycles: u64,
@@ -54,44 +56,44 @@ impl SpinCost {
     }
 }
 
-/// A spin that goes on.
+/// An open spin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Spin {
     lock: u64,
     since: u64,
-    /// What its hart had booked by then: what handlers book meanwhile is not its own.
+    /// The cycles that the hart had booked by then. The cycles that handlers book meanwhile do not belong to the spin.
     booked_before: u64,
     cost: SpinCost,
 }
 
-/// A section that goes on, or one that ended in a transaction that goes on.
+/// An open section, or one that ended inside a transaction that is still open.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Section {
     lock: u64,
-    /// Its place among the sites.
+    /// The index of its call site.
     site: u32,
-    /// When it began; how long it was once it has ended.
+    /// Its begin; its length once it has ended.
     cycles: u64,
     is_open: bool,
     is_transactional: bool,
-    /// Harts that were in sections of the lock when it began.
+    /// The number of harts in sections of the lock at its begin.
     others: u8,
-    /// What waiting for it cost, where it had to wait.
+    /// The cost of waiting for it, if it had to wait.
     spin: Option<SpinCost>,
 }
 
-/// What one hart does, outside transactions and in them.
+/// The open spins, sections and transactions of one hart.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct HartSections {
     open: Vec<Section>,
     spins: Vec<Spin>,
     /// Spins that ended without the lock.
     abandoned: Vec<(u64, SpinCost)>,
-    /// Transactions with something to count that run here, or were suspended here, the innermost last.
+    /// Transactions with something to count that run here or were suspended here, the innermost last.
     transactions: Vec<Live>,
     /// Restarts that no section has followed yet.
     restarts: Vec<Followed>,
-    /// Restarts of transactions that ended before any section of theirs was seen.
+    /// Restarts of transactions that ended before their first section.
     owed: Option<Box<Restarts>>,
     /// Spin and restart cycles that this hart has booked.
     booked_cycles: u64,
@@ -104,7 +106,7 @@ pub(crate) struct Spun {
     pub since: u64,
 }
 
-/// A hint about a lock.
+/// A lock hint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LockHint {
     pub hart: usize,
@@ -122,7 +124,7 @@ pub(crate) struct LockHint {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CriticalSections {
     sites: Vec<Site>,
-    /// The place of each site in `sites`; only looked up.
+    /// The index of each site in `sites`. Code only looks sites up.
     #[serde(skip)]
     places: HashMap<SiteKey, u32, BuildHasherDefault<AddressHasher>>,
     locks: LockTable,
@@ -130,7 +132,7 @@ pub(crate) struct CriticalSections {
     /// Open sections by the hash of their lock.
     #[serde(skip)]
     open_by_hash: Vec<u32>,
-    /// Transactions that ended, for the room that they have.
+    /// Transactions that have ended, kept for the memory that they hold.
     #[serde(skip)]
     spare: Vec<Live>,
 }
@@ -141,7 +143,7 @@ struct SiteKey(u64, SectionKind);
 
 impl Hash for SiteKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // Code is aligned, so that kinds fall between addresses.
+        // Code is aligned, so the kinds fit between addresses.
         state.write_u64(self.0.rotate_left(3) ^ self.1 as u64);
     }
 }
@@ -153,7 +155,7 @@ fn hash(lock: u64) -> usize {
 impl CriticalSections {
     pub fn new(harts: usize) -> CriticalSections {
         let mut sections = CriticalSections {
-            // What is beyond SITES_MAX counts at these, which have no address.
+            // Sections beyond SITES_MAX count at these sites, which have no address.
             sites: SectionKind::ALL.iter().map(|(kind, _)| Site::new(0, *kind)).collect(),
             places: HashMap::default(),
             locks: LockTable::default(),
@@ -165,7 +167,7 @@ impl CriticalSections {
         sections
     }
 
-    /// Makes anew what is not saved.
+    /// Builds the state again that is not saved.
     fn index(&mut self) {
         self.places = (0..).zip(&self.sites).map(|(place, site)| (SiteKey(site.address, site.kind), place)).collect();
         self.open_by_hash = vec![0; 1 << OPEN_HASH_BITS];
@@ -174,7 +176,7 @@ impl CriticalSections {
         }
     }
 
-    /// Counts from zero. What is open goes on, and counts from its hart's clock on.
+    /// Resets the counts to zero. Open sections and spins stay open, and count from their hart's clock on.
     pub fn reset(&mut self, cycle: impl Fn(usize) -> u64) {
         self.sites.iter_mut().for_each(Site::reset);
         self.locks = LockTable::default();
@@ -183,7 +185,7 @@ impl CriticalSections {
         }
     }
 
-    /// A hint that speaks of a lock. Returns the spin that it ended with the lock.
+    /// A lock hint. Returns the spin that it ended with the lock.
     #[inline]
     pub fn hint(&mut self, hint: &LockHint) -> Option<Spun> {
         match Hint::from_code(hint.code)? {
@@ -198,7 +200,7 @@ impl CriticalSections {
         None
     }
 
-    /// The open spins of a hart, as those of its transaction where one is active.
+    /// The open spins of a hart, or those of its transaction if one is active.
     fn spins(&mut self, hint: &LockHint) -> &mut Vec<Spin> {
         match hint.transaction {
             0 => &mut self.harts[hint.hart].spins,
@@ -228,7 +230,7 @@ impl CriticalSections {
         }
     }
 
-    /// Ends the spin on a lock, and whatever was begun above it and never ended.
+    /// Ends the spin on a lock, and the spins above it that never ended.
     fn end_spin(&mut self, hint: &LockHint) -> Option<(Spin, SpinCost)> {
         let booked_cycles = self.harts[hint.hart].booked_cycles;
         let spins = match hint.transaction {
@@ -260,7 +262,7 @@ impl CriticalSections {
         }
     }
 
-    /// A spin ended without the lock. The hart's next section of the lock takes it over; one that no section takes over in time
+    /// A spin ended without the lock. The hart's next section of the lock takes it over; if none does so in time, it
     /// belongs to no call site.
     fn leave_spin(&mut self, hart: usize, lock: u64, cost: SpinCost) {
         let abandoned = &mut self.harts[hart].abandoned;
@@ -318,7 +320,7 @@ impl CriticalSections {
         }
     }
 
-    /// A section counts, but for how long it was.
+    /// Counts a section, except for its length.
     fn count_begin(&mut self, section: &Section) {
         self.sites[section.site as usize].count(section);
         let totals = self.locks.of(section.lock);
@@ -352,7 +354,7 @@ impl CriticalSections {
             self.open_by_hash[hash(hint.lock)] -= 1;
             return;
         }
-        // A lock may be released on another hart than took it: the run queue's, across a switch.
+        // A hart may release a lock that another one took, such as the run queue's across a switch.
         let harts = self.harts.len();
         for hart in [hint.hart].into_iter().chain((0..harts).filter(|hart| *hart != hint.hart)) {
             let open = &mut self.harts[hart].open;
@@ -367,7 +369,7 @@ impl CriticalSections {
         }
     }
 
-    /// How many other harts are in sections of a lock.
+    /// The number of other harts in sections of a lock.
     #[inline]
     fn others(&self, hart: usize, lock: u64) -> u8 {
         if self.open_by_hash[hash(lock)] == 0 {
@@ -377,7 +379,7 @@ impl CriticalSections {
         others.filter(|(_, state)| state.open_locks().any(|open| open == lock)).count() as u8
     }
 
-    /// The place of a call site.
+    /// The index of a call site.
     #[inline]
     fn place(&mut self, address: u64, kind: SectionKind) -> u32 {
         let key = SiteKey(address, kind);
@@ -395,13 +397,13 @@ impl CriticalSections {
 }
 
 impl HartSections {
-    /// The locks of its sections that are open.
+    /// The locks of the hart's open sections.
     fn open_locks(&self) -> impl Iterator<Item = u64> {
         let inside = self.transactions.iter().flat_map(|live| &live.sections);
         self.open.iter().chain(inside).filter(|section| section.is_open).map(|section| section.lock)
     }
 
-    /// What is open began at `cycle`, unless it did so later.
+    /// Lets open sections and spins begin at `cycle`, unless they began later.
     fn restart_clocks(&mut self, cycle: u64) {
         let Self { open, spins, transactions, abandoned, restarts, owed, .. } = self;
         abandoned.clear();

@@ -1,4 +1,4 @@
-//! What sections cost by lock. A kernel has hundreds of thousands of locks, most of which never cost anything.
+//! The cost of sections by lock. A kernel has hundreds of thousands of locks, most of which never cost anything.
 
 use concord_htm::AddressHasher;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,20 +6,20 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 
-/// Locks that are told apart at once.
+/// The greatest number of locks in the table.
 const LOCKS_MAX: usize = 1 << 16;
 
-/// What the sections of one lock cost.
+/// The cost of the sections of one lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockTotals {
-    /// Critical sections that had the lock.
+    /// Critical sections that held the lock.
     pub locked: u64,
     /// Critical sections that committed as transactions.
     pub transactional: u64,
     pub spin_cycles: u64,
     /// Cycles of restarts of transactions whose outermost section was one of this lock.
     pub restart_cycles: u64,
-    /// The most harts that were in sections of it at once.
+    /// The greatest number of harts in sections of the lock at the same time.
     pub concurrency_max: u8,
 }
 
@@ -30,8 +30,8 @@ impl LockTotals {
     }
 }
 
-/// The totals by lock address. When there are too many locks, those that cost nothing are forgotten, and of the others all but the
-/// costliest half of what the table holds; a lock that comes back begins at zero.
+/// The totals by lock address. When the table is full, it drops the locks without cost, and of the others all but the
+/// costliest half of its capacity. A dropped lock that returns begins at zero.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LockTable {
     totals: HashMap<u64, LockTotals, BuildHasherDefault<AddressHasher>>,
@@ -57,7 +57,7 @@ impl LockTable {
     /// The costliest locks, the costliest first.
     pub fn costliest(&self, count: usize) -> Vec<(u64, LockTotals)> {
         let mut all: Vec<(u64, LockTotals)> = self.totals.iter().map(|(lock, totals)| (*lock, *totals)).collect();
-        // The address decides between equals, so that the table's own order does not.
+        // The address decides between equals, so that the order of the map has no effect.
         all.sort_unstable_by_key(|(lock, totals)| {
             (Reverse(totals.cost_cycles()), Reverse(totals.locked + totals.transactional), *lock)
         });
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_that_is_full_keeps_the_costliest() {
+    fn a_full_table_keeps_the_costliest_locks() {
         let mut table = LockTable::default();
         for lock in 0..LOCKS_MAX as u64 {
             *table.of(lock) = LockTotals { locked: 1, spin_cycles: lock % 4, ..LockTotals::default() };

@@ -1,4 +1,4 @@
-//! Critical sections as the result document has them.
+//! Critical sections in the result document.
 
 use super::CriticalSections;
 use super::locks::LockTotals;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Locks that the document names.
+/// The greatest number of locks in the document.
 const LOCKS_MAX: usize = 200;
-/// Places that force exclusivity that it names for one call site.
+/// The greatest number of places in the document that force exclusivity at one call site.
 const EXCLUSIVE_FUNCTIONS_MAX: usize = 10;
 
 /// The accounts of the region of interest.
@@ -23,16 +23,16 @@ pub struct SectionProfile {
     locks: Vec<(u64, LockTotals)>,
 }
 
-/// What sections cost. Maps by cause have the causes that there were.
+/// The cost of sections. Maps by cause contain only the causes that occurred.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SectionTotals {
-    /// Critical sections that had their lock.
+    /// Critical sections that held their lock.
     pub locked: u64,
     /// Critical sections that began with a spin.
     pub contended: u64,
     /// Cycles of spins that led to sections that count.
     pub spin_cycles: u64,
-    /// Turns of loops that only read.
+    /// Iterations of loops that only read.
     pub test_loops: u64,
     /// Atomic attempts after the first.
     pub test_and_set_loops: u64,
@@ -42,19 +42,19 @@ pub struct SectionTotals {
     pub transactional: u64,
     /// Cycles of these from their begins to their ends.
     pub transactional_cycles: u64,
-    /// Cycles in which transactions that then committed waited for others, where the contention manager lets them; of the
-    /// outermost sections alone.
+    /// Cycles in which transactions that later committed waited for others, if the contention manager lets them wait.
+    /// Only outermost sections have them.
     pub wait_cycles: u64,
-    /// Restarts of transactions of which it was the outermost section, by cause.
+    /// Restarts of transactions whose outermost section it was, by cause.
     pub restarts: BTreeMap<String, u64>,
-    /// What they cost: the attempts that were lost, without the time in which they were suspended but with that in which they
-    /// waited, and the back-off.
+    /// The cost of these restarts: the back-off, and the attempts that were lost. An attempt's cycles exclude its
+    /// suspensions and include its waits.
     pub restart_cycles: BTreeMap<String, u64>,
-    /// Restarts, by cause, after which the hart's next section of the call site had the lock.
+    /// Restarts, by cause, after which the hart's next section of the call site held the lock.
     pub exclusive_after: BTreeMap<String, u64>,
     /// Restarts that asked for exclusivity, by the number of sections that were open: one, two, and so on.
     pub io_restarts_by_depth: Vec<u64>,
-    /// The most harts that were in sections of one lock at once, one of them beginning its section here.
+    /// The greatest number of harts in sections of one lock at the same time, when one of them began its section here.
     pub concurrency_max: usize,
     /// Critical sections by the number of other harts that they found in sections of the same lock: none, one, and so on.
     pub concurrency: Vec<u64>,
@@ -63,31 +63,31 @@ pub struct SectionTotals {
 /// The sections that begin at one call site.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SectionResult {
-    /// Where the lock function returns to; `[others]` for all call sites beyond those that are told apart.
+    /// The return address of the lock function; `[others]` for all call sites beyond the limit.
     pub site: String,
     /// `spin`, `raw`, `read`, `write` or `seqlock`.
     pub kind: String,
-    /// Number of different locks, up to 256.
+    /// The number of different locks, up to 256.
     pub locks: usize,
-    /// The lock, where it is always the same and has a symbol.
+    /// The lock, if it is always the same and has a symbol.
     pub lock: Option<String>,
     #[serde(flatten)]
     pub totals: SectionTotals,
-    /// Restarts that asked for exclusivity, by the function that forced it: the ten with the most.
+    /// Restarts that asked for exclusivity, by the function that forced it: the ten most frequent ones.
     pub io_restarts_at: BTreeMap<String, u64>,
 }
 
 /// All sections of one lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SectionLockResult {
-    /// Address, with the symbol where there is one.
+    /// The address, with the symbol if there is one.
     pub lock: String,
     #[serde(flatten)]
     pub totals: LockTotals,
 }
 
 impl SectionTotals {
-    /// Sections that came to their end, as locks or as transactions.
+    /// Sections that ended, with the lock held or as transactions.
     pub fn executions(&self) -> u64 {
         self.locked + self.transactional
     }
@@ -102,12 +102,12 @@ impl SectionTotals {
         self.restarts.get(cause.name()).copied().unwrap_or(0)
     }
 
-    /// What the restarts of one cause cost.
+    /// The cost of the restarts of one cause.
     pub fn restart_cycles_of(&self, cause: Cause) -> u64 {
         self.restart_cycles.get(cause.name()).copied().unwrap_or(0)
     }
 
-    /// Cycles that transactions lost: to restarts, and waiting for each other.
+    /// Cycles that transactions lost to restarts and to waiting for each other.
     pub fn transaction_cycles(&self) -> u64 {
         self.restart_cycles.values().sum::<u64>() + self.wait_cycles
     }
@@ -119,7 +119,7 @@ impl SectionTotals {
 }
 
 impl CriticalSections {
-    /// What was counted.
+    /// The counted values.
     pub fn profile(&self) -> SectionProfile {
         SectionProfile {
             sites: self.sites.iter().filter(|site| site.is_used()).cloned().collect(),
@@ -214,7 +214,7 @@ fn exclusive_functions(symbols: Option<&SymbolTable>, places: &BTreeMap<u64, u64
     functions.into_iter().take(EXCLUSIVE_FUNCTIONS_MAX).collect()
 }
 
-/// A kind as results have it.
+/// The name of a kind in results.
 fn kind_name(kind: SectionKind) -> String {
     let named = SectionKind::ALL.iter().find(|(known, _)| *known == kind);
     named.map_or_else(String::new, |(_, name)| name.to_lowercase())

@@ -1,12 +1,12 @@
-//! Critical sections that come from a snapshot: what must hold.
+//! Critical sections from a snapshot: checks of their invariants.
 
 use super::{CriticalSections, Section};
 
-/// No run counts this far, and sums of numbers below it do not overflow.
+/// An upper bound that no run reaches; sums of numbers below it do not overflow.
 pub(super) const COUNT_MAX: u64 = 1 << 56;
 
 impl CriticalSections {
-    /// Takes over what was read from a file, for so many harts; false where it cannot be.
+    /// Takes over the state from a file, for this number of harts; false if the state is impossible.
     pub fn restore(&mut self, harts: usize) -> bool {
         let sites = self.sites.len();
         let section_fits = |section: &Section| {

@@ -1,4 +1,4 @@
-//! What the sections of one call site cost.
+//! The cost of the sections of one call site.
 
 use super::saved::COUNT_MAX;
 use super::{Section, SpinCost};
@@ -7,14 +7,14 @@ use concord_abi::htm::Cause;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Locks of one call site that are told apart.
+/// The greatest number of locks recorded for one call site.
 const SITE_LOCKS_MAX: usize = 256;
-/// Nest depths that are told apart; the last stands for all beyond.
+/// The number of nesting depths with counts of their own; the last one includes all beyond.
 const DEPTHS_MAX: usize = 16;
-/// Places that force exclusivity that are told apart for one call site.
+/// The greatest number of places that force exclusivity recorded for one call site.
 const EXCLUSIVE_PLACES_MAX: usize = 256;
 
-/// Restarts of transactions, by cause as `Cause` numbers them.
+/// Restarts of transactions, by the number of their `Cause`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Restarts {
     pub counts: [u64; 8],
@@ -80,7 +80,7 @@ fn add_at(numbers: &mut Vec<u64>, place: usize, count: u64) {
     numbers[place] += count;
 }
 
-/// What sections cost.
+/// The cost of sections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Totals {
     pub locked: u64,
@@ -91,7 +91,7 @@ pub(super) struct Totals {
     pub transactional_cycles: u64,
     pub wait_cycles: u64,
     pub restarts: Restarts,
-    /// Restarts, by cause, after which the section had its lock.
+    /// Restarts, by cause, after which the section held its lock.
     pub exclusive_after: [u64; 8],
     /// Entries by the number of other harts in sections of the lock.
     pub concurrency: Vec<u64>,
@@ -140,7 +140,7 @@ impl Totals {
 /// One call site, for one kind of lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Site {
-    /// Where the lock function returns to.
+    /// The return address of the lock function.
     pub address: u64,
     pub kind: SectionKind,
     pub totals: Totals,
@@ -162,7 +162,7 @@ impl Site {
         self.totals != Totals::default()
     }
 
-    /// A section counts, but for how long it was.
+    /// Counts a section, except for its length.
     #[inline]
     pub fn count(&mut self, section: &Section) {
         match section.is_transactional {

@@ -1,4 +1,4 @@
-//! Critical sections in transactions: they count when the transaction commits, and go when it restarts.
+//! Critical sections in transactions: they count when the transaction commits, and are dropped when it restarts.
 
 use super::site::Restarts;
 use super::{CriticalSections, HartSections, Section, Spin, SpinCost, TRANSACTION_SECTIONS_MAX, WAITING_MAX, hash};
@@ -9,27 +9,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Live {
     pub id: u64,
-    /// The call site and the lock of its outermost section, of an earlier attempt where this one has none yet.
+    /// The call site and the lock of its outermost section, or of an earlier attempt's if this one has none yet.
     pub outermost: Option<(u32, u64)>,
     pub sections: Vec<Section>,
-    /// How many of them are open.
+    /// The number of its open sections.
     pub depth: u32,
     pub spins: Vec<Spin>,
     pub abandoned: Vec<(u64, SpinCost)>,
-    /// Restarts while there was no outermost section yet.
+    /// Restarts before there was an outermost section.
     pub owed: Option<Box<Restarts>>,
     suspended_since: Option<u64>,
-    /// Cycles of this attempt that it was suspended.
+    /// Cycles of this attempt in suspension.
     suspended_cycles: u64,
     /// Cycles that this attempt waited for other transactions.
     wait_cycles: u64,
-    /// The cause of the restart that it backs off for, or last backed off for.
+    /// The cause of the restart for which it backs off, or last backed off.
     backs_off_for: u8,
     /// It waits or last waited for another transaction, and does not back off.
     waits: bool,
 }
 
-/// A restart that no section has followed yet: of this call site, where that is known, and with this cause.
+/// A restart that no section has followed yet, with its cause, and its call site if that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Followed {
     pub site: Option<u32>,
@@ -39,13 +39,13 @@ pub(super) struct Followed {
 /// A rollback, as it happens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rollback {
-    /// The hart that the transaction runs on, or ran on last.
+    /// The hart on which the transaction runs, or ran last.
     pub hart: usize,
     pub id: u64,
     pub cause: Cause,
-    /// It is active there; a suspended one restarts when it is resumed.
+    /// The transaction is active there; a suspended one restarts when it is resumed.
     pub active: bool,
-    /// When the attempt began.
+    /// The begin of the attempt.
     pub attempt_cycle: u64,
 }
 
@@ -68,7 +68,7 @@ impl Live {
 }
 
 impl CriticalSections {
-    /// What is known of a transaction that runs, or ran last, on a hart; it may have been resumed on another one since.
+    /// The record of a transaction that runs, or last ran, on a hart. Another hart may have resumed it since.
     #[inline]
     pub(super) fn find_live(&mut self, hart: usize, id: u64) -> Option<&mut Live> {
         let place = match self.harts[hart].transactions.iter().rposition(|live| live.id == id) {
@@ -78,7 +78,7 @@ impl CriticalSections {
         Some(&mut self.harts[hart].transactions[place])
     }
 
-    /// Takes what is known of a transaction over from the hart where it was suspended.
+    /// Takes over a transaction's record from the hart on which it was suspended.
     #[cold]
     fn bring(&mut self, hart: usize, id: u64) -> Option<usize> {
         let mut all = self.harts.iter().enumerate();
@@ -90,7 +90,7 @@ impl CriticalSections {
         Some(transactions.len() - 1)
     }
 
-    /// The same, of any transaction.
+    /// The same, for any transaction.
     #[inline]
     pub(super) fn live(&mut self, hart: usize, id: u64) -> &mut Live {
         if self.find_live(hart, id).is_none() {
@@ -102,17 +102,17 @@ impl CriticalSections {
         self.find_live(hart, id).expect("it is there")
     }
 
-    /// Whether anything is known of any transaction of a hart.
+    /// Whether a hart has a record of any transaction.
     #[inline]
     fn has_live(&self) -> bool {
         self.harts.iter().any(|state| !state.transactions.is_empty())
     }
 
-    /// The call site of a transaction's outermost section; none where no section of it has been seen.
+    /// The call site of a transaction's outermost section; `None` if it has had no section yet.
     pub fn call_site(&self, id: u64) -> Option<u64> {
         let mut all = self.harts.iter().flat_map(|state| &state.transactions);
         let (site, _) = all.find(|live| live.id == id)?.outermost?;
-        // The sites that stand for those that are too many to be told apart have no address.
+        // The sites for everything beyond the limit have no address.
         Some(self.sites[site as usize].address).filter(|address| *address != 0)
     }
 
@@ -140,7 +140,7 @@ impl CriticalSections {
         }
     }
 
-    /// Restarts that no call site was known for belong to this one.
+    /// Assigns the restarts without a known call site to this one.
     fn pay(&mut self, owed: &Restarts, site: u32, lock: u64) {
         self.sites[site as usize].totals.restarts.add(owed);
         self.locks.of(lock).restart_cycles += owed.cycles_total();
@@ -164,7 +164,7 @@ impl CriticalSections {
         }
     }
 
-    /// A transaction committed, and with it what was done in it.
+    /// A transaction committed, and with it everything that happened in it.
     #[inline]
     pub fn committed(&mut self, hart: usize, id: u64, now: u64) {
         if self.has_live() && self.find_live(hart, id).is_some() {
@@ -208,7 +208,8 @@ impl CriticalSections {
         Some(transactions.remove(place))
     }
 
-    /// Where the restarts of a transaction count.
+    /// The counters for the restarts of a transaction: those of its outermost section's call site, or its own without
+    /// one.
     fn restarts_of(&mut self, hart: usize, id: u64) -> &mut Restarts {
         match self.live(hart, id).outermost {
             Some((site, _)) => &mut self.sites[site as usize].totals.restarts,
@@ -216,18 +217,18 @@ impl CriticalSections {
         }
     }
 
-    /// A transaction is about to roll back because something at `place` asks for exclusivity.
+    /// A transaction is about to roll back, because code at `place` asks for exclusivity.
     pub fn needs_exclusive(&mut self, hart: usize, id: u64, place: u64) {
         let depth = self.live(hart, id).depth;
         self.restarts_of(hart, id).count_exclusive(depth, place);
     }
 
-    /// A transaction rolled back: its sections never were. What that cost is known when it goes back, or for a suspended one at
-    /// once.
+    /// A transaction rolled back: its sections are dropped. The cost is known when the transaction is back at its
+    /// begin, or at once for a suspended one.
     pub fn rolled_back(&mut self, rollback: &Rollback) {
         let Rollback { hart, id, cause, .. } = *rollback;
         if cause == Cause::None {
-            // It was given up.
+            // The kernel dropped the transaction.
             if self.has_live() && self.find_live(hart, id).is_some() {
                 self.forget_sections(hart, id);
                 self.take_live(hart, id);
@@ -263,7 +264,8 @@ impl CriticalSections {
         self.harts[hart].booked_cycles += cycles;
     }
 
-    /// A transaction that rolled back is at its begin again, `lost_cycles` after the attempt began that lost, and backs off.
+    /// A transaction that rolled back is at its begin again, `lost_cycles` after the begin of the lost attempt, and
+    /// backs off.
     pub fn restarted(&mut self, hart: usize, id: u64, cause: Cause, lost_cycles: u64, backoff_cycles: u64) {
         let live = self.live(hart, id);
         let lost_cycles = lost_cycles.saturating_sub(live.suspended_cycles);
@@ -288,7 +290,7 @@ impl CriticalSections {
         }
     }
 
-    /// A suspended transaction goes on.
+    /// A suspended transaction continues.
     pub fn resumed(&mut self, hart: usize, id: u64, now: u64) {
         if let Some(live) = self.find_live(hart, id)
             && let Some(since) = live.suspended_since.take()
@@ -304,7 +306,7 @@ impl CriticalSections {
         live.wait_cycles += cycles;
     }
 
-    /// An interrupt ended a transaction's back-off, or its wait, with so many cycles to go.
+    /// An interrupt ended a transaction's back-off or wait, with `unspent_cycles` left.
     pub fn stall_was_cut(&mut self, hart: usize, id: u64, unspent_cycles: u64) {
         let Some(live) = self.find_live(hart, id) else { return };
         if live.waits {
@@ -323,7 +325,8 @@ impl CriticalSections {
 }
 
 impl HartSections {
-    /// What the transactions of this hart refer to exists, and what they count can be. For a state that was read from a file.
+    /// Whether everything that the transactions of this hart refer to exists, and their counts are possible. For a
+    /// state that was read from a file.
     pub(super) fn transactions_are_possible(&self, fits: &impl Fn(&Section) -> bool, sites: usize) -> bool {
         let site_exists = |site: u32| (site as usize) < sites;
         self.restarts.iter().all(|restart| restart.site.is_none_or(site_exists) && restart.cause < 8)
