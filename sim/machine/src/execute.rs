@@ -1,8 +1,9 @@
 //! Executing: gives a hart its turn, finds its decoded code, and lets an executor run it.
 //!
-//! `interpreter.rs` is the executor. It has the hart's hot state and decoded ops, and a door (`door.rs`) for what needs the machine.
-//! What happens sometimes (misses, devices, traps, CSRs, SBI calls) is in the other files. The clock and the instruction count are
-//! brought up to date where a run is left, so between two such places they lag by at most the length of a run, 32 ops.
+//! `interpreter.rs` is the executor. It has the hart's hot state and decoded ops, and a door (`door.rs`) to the
+//! machine. The other files handle rarer events (misses, devices, traps, CSRs, SBI calls). The clock and the
+//! instruction count are updated when execution leaves a run, so in between they lag by at most the length of a run, 32
+//! ops.
 
 mod access;
 pub(crate) mod code;
@@ -28,12 +29,12 @@ use concord_mem::fault::Access;
 use concord_mem::line_table::{BY_LINE, BY_WORD, NOTHING};
 use concord_mem::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT};
 
-/// Decoded code may take this share of the guest memory that is touched, and this much in any case.
+/// Decoded code may take one part in this many of the touched guest memory, and at least CODE_BYTES_MIN bytes.
 const CODE_SHARE: u64 = 12;
 const CODE_BYTES_MIN: u64 = 4 << 20;
 
 impl Machine {
-    /// Runs a hart until its clock reaches its limit, or until something takes the limit away.
+    /// Runs a hart until its clock reaches its limit, or until an event removes the limit.
     pub(crate) fn run_turn<const TIMED: bool>(&mut self, hart: usize) {
         while self.memory.hot[hart].cycle < self.memory.hot[hart].limit {
             if let Some(page) = self.code_page(hart) {
@@ -46,8 +47,8 @@ impl Machine {
         }
     }
 
-    /// [`Machine::run_page`] while a transaction lives or the isolation checker watches. Apart, so that the host's registers are all
-    /// the other's.
+    /// [`Machine::run_page`] while a transaction is live or the isolation checker is on. It is a function of its own,
+    /// so that each of the two has all of the host's registers.
     #[inline(never)]
     fn run_page_watched<const TIMED: bool>(&mut self, hart: usize, page: *mut CodePage) {
         match self.answers::<TIMED>(hart) {
@@ -57,8 +58,9 @@ impl Machine {
         }
     }
 
-    /// What the line table may answer for a hart now. Where it answers for lines, it also knows the words of the transaction's sets;
-    /// the functional gear's answers for whole pages, which is too much while a transaction lives.
+    /// The accesses of a hart that the line table may answer now. If it answers for lines, it also knows the words of
+    /// the transaction's sets. The functional gear's table answers for whole pages, which is too much while a
+    /// transaction is live.
     pub(crate) fn answers<const TIMED: bool>(&self, hart: usize) -> u8 {
         if !self.watch.is_on {
             BY_LINE
@@ -71,7 +73,7 @@ impl Machine {
         }
     }
 
-    /// The decoded page that the program counter points into, or `None` after a trap was raised.
+    /// The decoded page that contains the program counter, or `None` after a trap was raised.
     #[inline]
     pub(crate) fn code_page(&mut self, hart: usize) -> Option<*mut CodePage> {
         let pc = self.memory.hot[hart].pc;
@@ -101,7 +103,7 @@ impl Machine {
                 Err(fault) => {
                     self.end_if_lost(hart, pc);
                     self.trap(hart, fault.cause(), fault.address);
-                    // A hart that traps without retiring anything must still use up its turn.
+                    // A hart that traps without retiring anything still uses up its turn.
                     self.memory.hot[hart].cycle += 1;
                     return None;
                 }
@@ -139,7 +141,7 @@ impl Machine {
         }
     }
 
-    /// Runs from `hart.pc`, which lies in `page`, until the page is left or the turn ends.
+    /// Runs from `hart.pc`, which lies in `page`, until the hart leaves the page or the turn ends.
     #[inline]
     fn run_page<const TIMED: bool, const ANSWERS: u8>(&mut self, hart: usize, page: *mut CodePage) {
         let mut offset = self.memory.hot[hart].pc as u32 & (PAGE_BYTES as u32 - 1);
@@ -170,8 +172,8 @@ impl Machine {
         };
     }
 
-    /// Executes the run of `page` that begins at `first` and brings the hart's clock and program counter up to date.
-    /// Returns the page offset to go on at, where that is in the same page and the turn is not over.
+    /// Executes the run of `page` that begins at `first` and updates the hart's clock and program counter. Returns the
+    /// page offset at which the hart continues, if that is in the same page and the turn is not over.
     #[inline(always)]
     fn run<const TIMED: bool, const ANSWERS: u8>(
         &mut self,
@@ -208,7 +210,8 @@ impl Machine {
         }
     }
 
-    /// Forgets all decoded code when it takes more than its share of the host's memory. Between turns; the guest cannot tell.
+    /// Drops all decoded code when it takes more than its share of the host's memory. Called between turns; the guest
+    /// cannot notice.
     pub(crate) fn trim_code(&mut self) {
         let touched_bytes = self.memory.touched_pages().count() as u64 * PAGE_BYTES;
         let size_bytes = self.code.size_bytes() as u64;
@@ -220,7 +223,7 @@ impl Machine {
         }
     }
 
-    /// Decoded code of pages that were written to is forgotten.
+    /// Drops the decoded code of pages that were written to.
     #[inline]
     pub(crate) fn drop_stale_code(&mut self) {
         let stale = self.memory.stale_code();

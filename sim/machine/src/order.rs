@@ -7,15 +7,15 @@ use crate::accounting::statistics::SAMPLE_CYCLES;
 use crate::hart::{Activity, Hart, INTERRUPT_TIMER};
 use crate::machine::Machine;
 
-/// The longest turn in cycles. It bounds how late the machine notices a limit when no other hart is due, and makes every sample one
-/// of another place.
+/// The longest turn in cycles. It bounds how late the machine notices a limit when no other hart is due, and it is not
+/// longer than the sampling interval, so that successive samples come from different turns.
 const TURN_CYCLES_MAX: u64 = SAMPLE_CYCLES;
 
-/// When each hart is next.
+/// The times at which the harts take their next turns.
 pub(crate) struct Order {
-    /// For each hart, the clock value of its next turn; [`u64::MAX`] when it has none in sight.
+    /// For each hart, the clock value of its next turn; [`u64::MAX`] if none is foreseeable.
     pub next_turns: Vec<u64>,
-    /// The harts whose external interrupt line is up, as the interrupt controller last said.
+    /// The harts whose external interrupt line is up, as the interrupt controller last reported.
     pub external_interrupts: u64,
     /// Cycles of a hart's clock in a tick of the guest's time.
     pub cycles_per_tick: u64,
@@ -26,7 +26,7 @@ impl Order {
         Order { next_turns: vec![u64::MAX; harts], external_interrupts: 0, cycles_per_tick }
     }
 
-    /// The hart whose turn is next, when that is, and when the turn of the one after it is.
+    /// The hart whose turn is next, the time of that turn, and the time of the following hart's turn.
     fn next(&self) -> (usize, u64, u64) {
         let (mut hart, mut first, mut second) = (0, u64::MAX, u64::MAX);
         for (index, turn) in self.next_turns.iter().copied().enumerate() {
@@ -41,7 +41,7 @@ impl Order {
 }
 
 impl Machine {
-    /// The machine's clock: that of the hart or event that is next.
+    /// The machine's clock: that of the next hart or event.
     pub fn clock(&self) -> u64 {
         let turn = self.order.next_turns.iter().copied().min().unwrap_or(u64::MAX);
         match turn.min(self.bus.next_event_cycle()) {
@@ -50,7 +50,7 @@ impl Machine {
         }
     }
 
-    /// The cycles until the next turn or event when every hart sleeps; 0 while one runs.
+    /// The cycles until the next turn or event if every hart sleeps; 0 while one runs.
     pub(crate) fn idle_gap_cycles(&self) -> u64 {
         if self.harts.iter().any(Hart::is_busy) {
             return 0;
@@ -67,8 +67,8 @@ impl Machine {
         if self.memory.is_timed() { order.quantum_cycles } else { order.functional_quantum_cycles }
     }
 
-    /// Runs the next turn or device event. False when there is none: every hart sleeps and nothing will wake one.
-    /// No hart retires more than about `instructions_max` instructions in it.
+    /// Runs the next turn or device event. Returns false if there is none: every hart sleeps and no event will wake
+    /// one. No hart retires more than about `instructions_max` instructions in it.
     pub fn step(&mut self, instructions_max: u64) -> bool {
         if let Some(broken) = self.debug.take_broken_turn() {
             self.memory.hot[broken.hart].limit = broken.limit;
@@ -92,7 +92,7 @@ impl Machine {
         true
     }
 
-    /// Runs a turn, or what is left of one that the debugger broke off (inside a run of ops or not).
+    /// Runs a turn, or the rest of one that the debugger interrupted (inside a run of ops or not).
     fn turn(&mut self, hart: usize, broken_off: Option<bool>) {
         let before = self.memory.hot[hart].instructions;
         if broken_off.is_none() {
@@ -112,7 +112,7 @@ impl Machine {
             self.note_evictions();
         }
         if !self.memory.is_timed() {
-            // Nobody else ran since the reservation was made, and nobody may while it holds (see `sim/mem`).
+            // No other hart has run since the reservation was made, and none may run while it holds (see `sim/mem`).
             self.memory.core(hart).reservation = None;
         }
         self.accounting.statistics.sample(hart, self.harts[hart].privilege, &self.memory.hot[hart]);
@@ -159,7 +159,7 @@ impl Machine {
         hot.limit = limit.max(hot.cycle + 1);
     }
 
-    /// Works out when a hart's next turn is, given that something may have happened to it at `now`.
+    /// Computes the time of a hart's next turn, after an event at `now` that may affect the hart.
     pub(crate) fn update_next_turn(&mut self, hart: usize, now: u64) {
         let (state, hot) = (&self.harts[hart], &self.memory.hot[hart]);
         self.order.next_turns[hart] = match state.activity {
@@ -178,7 +178,7 @@ impl Machine {
         }
     }
 
-    /// The hart did something that others may react to, so it must not run far ahead of them.
+    /// The hart did something to which other harts may react, so it must not run far ahead of them.
     pub(crate) fn yield_soon(&mut self, hart: usize) {
         let quantum = self.quantum_cycles();
         let hot = &mut self.memory.hot[hart];

@@ -1,4 +1,4 @@
-//! Accesses that the line table did not answer: misses, devices, misaligned ones, and atomics.
+//! Accesses that the line table does not answer: misses, devices, misaligned accesses, and atomics.
 
 use crate::execute::door::{Door, Stop};
 use crate::execute::position::Position;
@@ -75,7 +75,7 @@ impl Door for Machine {
     }
 
     fn store_conditional(&mut self, at: Position, address: u64, size_bytes: u64, value: u64) -> Result<bool, Stop> {
-        // Taken before the access: bringing the line in must not count as somebody else's store.
+        // Taken before the access, because bringing the line in must not count as another hart's store.
         let reservation = self.memory.core(at.hart).reservation.take();
         if reservation.is_none() {
             return Ok(false);
@@ -83,12 +83,12 @@ impl Door for Machine {
         if self.watch.is_on
             && reservation != Some(concord_mem::cache::line_of(self.locate(at, address, Access::Store)?))
         {
-            // Without the reservation it is no access, which makes no transaction lose.
+            // Without the reservation there is no access, so no transaction loses.
             return Ok(false);
         }
         let place = self.place(at, address, size_bytes, Access::Store);
         if let Err(Stop::Wait { .. }) = place {
-            // The same instruction comes again.
+            // The same instruction executes again.
             self.memory.core(at.hart).reservation = reservation;
         }
         match place? {
@@ -109,7 +109,7 @@ impl Door for Machine {
 }
 
 impl Machine {
-    /// Where an access inside one line goes.
+    /// The destination of an access inside one line.
     #[inline(always)]
     fn place(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Result<Place, Stop> {
         if self.watch.is_on {
@@ -123,7 +123,7 @@ impl Machine {
         Ok(place?)
     }
 
-    /// The two parts of an access that crosses a line: both are looked at before either is done.
+    /// The two parts of an access that crosses a line. Both are checked before either happens.
     fn place_in_two_lines(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Result<(), Stop> {
         let second = second_line(address, size_bytes);
         let second_bytes = address.wrapping_add(size_bytes).wrapping_sub(second);
@@ -145,8 +145,8 @@ impl Machine {
         }
     }
 
-    /// Supervisor mode on a user page that the line table holds (`sstatus.SUM`): a hit like any other, only that the
-    /// interpreter's one compare asks for the hart's own mode.
+    /// An access of supervisor mode to a user page that the line table holds (`sstatus.SUM`). It hits like any other,
+    /// but the interpreter's one comparison uses the hart's own mode.
     #[inline]
     fn supervisor_hit(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Option<Place> {
         let context = &self.memory.core(at.hart).context;
@@ -190,13 +190,13 @@ impl Machine {
         })
     }
 
-    /// A transaction cannot take a device access back, so it does not make one.
+    /// A transaction cannot undo a device access, so it does not make one.
     fn cancel_device_access(&self, hart: usize, physical: u64, size_bytes: u64) -> Result<(), Stop> {
         let is_cancelled = self.transactions.is_active(hart) && self.bus.claims(physical, size_bytes as u8);
         if is_cancelled { Err(Stop::Irrevocable) } else { Ok(()) }
     }
 
-    /// The hart's clock in the middle of a run of ops, at the op that accesses memory.
+    /// The hart's clock during a run of ops, at the op that accesses memory.
     pub(crate) fn now(&self, at: Position) -> u64 {
         let hot = &self.memory.hot[at.hart];
         hot.cycle + hot.stall_cycles + u64::from(at.completed) - u64::from(at.free)
@@ -207,7 +207,7 @@ fn crosses_line(address: u64, size_bytes: u64) -> bool {
     address % LINE_BYTES + size_bytes > LINE_BYTES
 }
 
-/// Where the second part of an access that crosses a line begins: the address that a fault of that part reports
+/// The address at which the second part of an access that crosses a line begins. A fault of that part reports it
 /// (privileged specification, "Supervisor Trap Value Register").
 fn second_line(address: u64, size_bytes: u64) -> u64 {
     address.wrapping_add(size_bytes - 1) & !(LINE_BYTES - 1)

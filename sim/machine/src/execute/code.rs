@@ -1,8 +1,9 @@
 //! Decoded code, by physical page, shared by all harts.
 //!
-//! A run is what is decoded from one entry point to the end of its cache line, past branches that are not taken. A page keeps
-//! its runs one after the other, and a table from page offset to run. Nothing here has an effect on the machine's state:
-//! a page that is decoded again gives the same ops, because stores to a page with code are seen (`MemorySystem::note_code`).
+//! A run is the decoded code from one entry point to the end of its cache line, past branches that are not taken. A
+//! page keeps its runs one after the other, and a table from page offset to run. Decoded code has no effect on the
+//! machine's state: decoding a page again gives the same ops, because stores to a page with code are noticed
+//! (`MemorySystem::note_code`).
 
 use concord_isa::compressed;
 use concord_isa::decode::decode;
@@ -15,7 +16,8 @@ const OFFSETS: usize = (PAGE_BYTES / 2) as usize;
 pub struct CodePage {
     /// Physical address.
     pub address: u64,
-    /// For each even page offset, the first op of the run that begins there, plus one; 0 when none was decoded.
+    /// For each even page offset, the index of the first op of the run that begins there, plus one; 0 if that run is
+    /// not decoded.
     starts: Box<[u16; OFFSETS]>,
     ops: Vec<Op>,
     /// The page offset of each op.
@@ -43,20 +45,21 @@ impl CodePage {
         page
     }
 
-    /// For a page of one run: how many instructions it has, whether it goes on behind its last one, and where.
+    /// For a page of one run: the number of its instructions, whether execution continues after the last one, and
+    /// where.
     pub fn extent(&self) -> (u64, bool, u32) {
         let count = self.ops.len() - 1;
         let goes_on = count.checked_sub(1).is_some_and(|last| !self.ops[last].ends_run());
         (count as u64, goes_on, self.ops[count].imm as u32)
     }
 
-    /// The first op that `wanted` is true of, and its page offset.
+    /// The first op for which `wanted` is true, and its page offset.
     pub fn find_first(&self, wanted: impl Fn(Op) -> bool) -> Option<(Op, u32)> {
         let found = self.ops.iter().position(|op| wanted(*op))?;
         Some((self.ops[found], u32::from(self.offsets[found])))
     }
 
-    /// The first op of the run at a page offset, if it is decoded.
+    /// The first op of the run at a page offset, if that run is decoded.
     #[inline]
     pub fn find(&self, page_offset: u32) -> Option<*const Op> {
         match self.starts[(page_offset as usize & (PAGE_BYTES as usize - 1)) / 2] {
@@ -65,19 +68,19 @@ impl CodePage {
         }
     }
 
-    /// The first op, where there is one run.
+    /// The first op, for a page of one run.
     pub fn first(&self) -> *const Op {
         self.ops.as_ptr()
     }
 
     /// The page offset of an op of this page.
     pub fn offset_of(&self, op: *const Op) -> u32 {
-        // SAFETY: `op` points into `ops`, the only place where the interpreter gets ops of this page from.
+        // SAFETY: `op` points into `ops`; the interpreter gets all ops of this page from there.
         let index = unsafe { op.offset_from(self.ops.as_ptr()) };
         u32::from(self.offsets[index as usize])
     }
 
-    /// The page offset of an op by its place in the run that begins at a page offset, if that run is decoded.
+    /// The page offset of an op by its index in the run that begins at a page offset, if that run is decoded.
     pub fn offset_in_run(&self, page_offset: u32, place: usize) -> Option<u32> {
         let first = usize::from(self.starts[page_offset as usize / 2]).checked_sub(1)?;
         self.offsets.get(first + place).map(|offset| u32::from(*offset))
@@ -88,7 +91,7 @@ impl CodePage {
         self.offsets.push(page_offset as u16);
     }
 
-    /// Forgets every run. The ops themselves stay until the next decode, because a run of them may be executing.
+    /// Drops every run. The ops themselves stay until the next decode, because one of the runs may be executing.
     fn invalidate(&mut self) {
         self.starts.fill(0);
         self.stale = true;
@@ -96,7 +99,7 @@ impl CodePage {
 
     /// Decodes the run that begins at `page_offset`.
     pub fn decode_run(&mut self, ram: &Ram, page_offset: u32) -> *const Op {
-        // A page's runs can overlap; where that exceeds what the table can name, the page starts over.
+        // Runs can overlap. If a page has more ops than the table can name, it starts over.
         if self.stale || self.ops.len() > usize::from(u16::MAX) - 64 {
             self.starts.fill(0);
             self.ops.clear();
@@ -146,11 +149,11 @@ pub struct CodeCache {
     /// Boxed, because the interpreter holds pointers to pages while others are added.
     #[expect(clippy::vec_box)]
     pages: Vec<Box<CodePage>>,
-    /// For each page of RAM, its place in `pages`, plus one.
+    /// For each page of RAM, its index in `pages`, plus one.
     by_page: Vec<u32>,
 }
 
-/// What the table of a page takes of the host's memory, and an op with its offset.
+/// The host memory that a page's table takes, and that an op with its offset takes.
 const PAGE_COST_BYTES: usize = OFFSETS * size_of::<u16>();
 const OP_COST_BYTES: usize = size_of::<Op>() + size_of::<u16>();
 
@@ -179,15 +182,15 @@ impl CodeCache {
         self.pages.iter().map(|page| PAGE_COST_BYTES + page.ops.capacity() * OP_COST_BYTES).sum()
     }
 
-    /// Forgets everything. No run may be executing, and no handle may be used again.
+    /// Drops everything. No run may be executing, and no handle may be used again.
     pub fn clear(&mut self) {
-        // Entry by entry: most of the table was never written, and so takes no memory of the host.
+        // Entry by entry, because most of the table was never written and so takes no host memory.
         for page in self.pages.drain(..) {
             self.by_page[((page.address - RAM_BASE) >> PAGE_SHIFT) as usize] = 0;
         }
     }
 
-    /// Forgets the runs of pages of RAM, given by index, and leaves the list empty.
+    /// Drops the runs of pages of RAM, given by index, and leaves the list empty.
     pub fn invalidate(&mut self, ram_pages: &mut Vec<u32>) {
         for ram_page in ram_pages.drain(..) {
             if let Some(place) = (self.by_page[ram_page as usize] as usize).checked_sub(1) {

@@ -24,7 +24,7 @@ const CYCLE: u32 = 0xc00;
 const TIME: u32 = 0xc01;
 const INSTRET: u32 = 0xc02;
 
-/// Every register of the base architecture but those of floating point, with the name that debuggers know it by.
+/// Every register of the base architecture except those of floating point, with its name in debuggers.
 pub(crate) const NAMES: [(u32, &str); 15] = [
     (SSTATUS, "sstatus"),
     (SIE, "sie"),
@@ -74,7 +74,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Reads a CSR as an instruction of this hart would.
+    /// Reads a CSR as an instruction of this hart does.
     pub(crate) fn read_csr(&self, index: usize, csr: u32) -> Result<u64, IllegalCsr> {
         let (hart, hot) = (&self.harts[index], &self.memory.hot[index]);
         let supervisor = hart.privilege == Privilege::Supervisor;
@@ -90,7 +90,7 @@ impl Machine {
         self.csr_value(index, csr)
     }
 
-    /// What a CSR holds, whether or not the hart may read it in its present mode.
+    /// The contents of a CSR, whether or not the hart may read it in its present mode.
     pub(crate) fn csr_value(&self, index: usize, csr: u32) -> Result<u64, IllegalCsr> {
         let cycles_per_tick = self.order.cycles_per_tick;
         let (hart, hot) = (&self.harts[index], &self.memory.hot[index]);
@@ -131,7 +131,7 @@ impl Machine {
             FCSR => hot.fcsr = value & 0xff,
             SSTATUS => hot.sstatus = value & SSTATUS_WRITABLE,
             SIE => hart.sie = value & INTERRUPTS,
-            // Modes above 1 are reserved; the write keeps the old one.
+            // Modes above 1 are reserved; the write keeps the old mode.
             STVEC => hart.stvec = if value & 2 == 0 { value } else { value & !3 | hart.stvec & 3 },
             SCOUNTEREN => hart.scounteren = value & 7,
             SENVCFG => hart.senvcfg = value & 1,

@@ -1,36 +1,37 @@
-//! The door between the machine and whoever executes the ops of a hart.
+//! The door between the machine and the executor of a hart's ops.
 //!
-//! An executor works on a hart's hot state (`concord_mem::hot`) and on decoded ops, and knows nothing else of the machine. An access
-//! that the line table does not answer goes through the [`Door`]; an op that belongs to the machine ends the run with a [`Stop`].
+//! An executor works on a hart's hot state (`concord_mem::hot`) and on decoded ops, and knows nothing else of the
+//! machine. An access that the line table does not answer passes through the [`Door`]; an op that only the machine can
+//! execute ends the run with a [`Stop`].
 
 use crate::execute::position::Position;
 use concord_htm::Loss;
 use concord_isa::op::Op;
 use concord_mem::fault::Fault;
 
-/// How a run was left.
+/// The way in which execution left a run.
 pub(crate) enum Left {
-    /// Every op before `end` completed; the hart goes on at `target`, relative to the address of the run's page.
+    /// Every op before `end` completed; the hart continues at `target`, relative to the address of the run's page.
     Gone { end: *const Op, target: u64, free: u32 },
-    /// Every op before `op` completed, and this one did not.
+    /// Every op before `op` completed, but `op` did not.
     Stopped { op: *const Op, stop: Stop, free: u32 },
 }
 
-/// Why a run was left at an op that did not complete.
+/// The reason why a run ended at an op that did not complete.
 pub(crate) enum Stop {
     /// The op raised an exception.
     Trap { cause: u64, value: u64 },
-    /// The machine carries the op out between runs.
+    /// The machine executes the op between runs.
     System,
     /// The hart's transaction lost.
     Lost(Box<Loss>),
-    /// A transaction is in the way, and the hart tries the op again after this many cycles.
+    /// A transaction conflicts, and the hart tries the op again after this many cycles.
     Wait { cycles: u64 },
     /// The contention manager refuses a compare-and-swap for now.
     Refused,
-    /// A transaction cannot do this.
+    /// A transaction cannot execute this op.
     Irrevocable,
-    /// The whole run of the machine is over.
+    /// The run of the whole machine is over.
     Ended,
 }
 
@@ -41,8 +42,8 @@ impl From<Fault> for Stop {
     }
 }
 
-/// What the machine does for an executor in the middle of a run. Calls may change the hart's hot state in place, and anything else
-/// of the machine; they never move the hot state or the ops of the run.
+/// The machine's services for an executor during a run. Calls may change the hart's hot state in place, and all other
+/// state of the machine; they never move the hot state or the ops of the run.
 pub(crate) trait Door {
     /// Loads `size_bytes` (1, 2, 4, 8) little-endian bytes, zero-extended.
     fn load(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop>;
@@ -50,8 +51,8 @@ pub(crate) trait Door {
     /// Stores the low `size_bytes` (1, 2, 4, 8) of `value`.
     fn store(&mut self, at: Position, address: u64, size_bytes: u64, value: u64) -> Result<(), Stop>;
 
-    /// Runs one atomic read-modify-write at a naturally aligned address; `update` gets the old value and gives the new one. Returns
-    /// the old value.
+    /// Runs one atomic read-modify-write at a naturally aligned address; `update` gets the old value and returns the
+    /// new one. Returns the old value.
     fn read_modify_write(
         &mut self,
         at: Position,
@@ -63,9 +64,9 @@ pub(crate) trait Door {
     /// Load-reserved at a naturally aligned address (unprivileged specification, "Zalrsc"). The reservation set is the line.
     fn load_reserved(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop>;
 
-    /// Store-conditional at a naturally aligned address; true when it stored.
+    /// Store-conditional at a naturally aligned address; true if it stored.
     fn store_conditional(&mut self, at: Position, address: u64, size_bytes: u64, value: u64) -> Result<bool, Stop>;
 
-    /// A hint that speaks of a lock. It only counts.
+    /// A lock hint. It only counts.
     fn lock_hint(&mut self, at: Position, code: u16, lock: u64, call_site: u64);
 }

@@ -1,7 +1,7 @@
 //! The interpreter: executes one decoded run after the other.
 //!
-//! What happens at every instruction is here, and needs the hart's hot state alone. What happens sometimes goes through the
-//! [`Door`]. What ops compute is `concord_isa::semantics`'.
+//! This file contains the work of every instruction, which needs the hart's hot state alone. Rarer work passes through
+//! the [`Door`]. `concord_isa::semantics` defines what ops compute.
 
 use crate::execute::door::{Door, Left, Stop};
 use crate::execute::position::Position;
@@ -14,16 +14,17 @@ use concord_mem::hot::HotState;
 /// The register `ra`.
 const RETURN_ADDRESS: u8 = 1;
 
-/// True when floating-point instructions are enabled.
+/// True if floating-point instructions are enabled.
 #[inline(always)]
 pub(crate) fn float_is_on(hot: &HotState) -> bool {
     hot.sstatus & SSTATUS_FS != 0
 }
 
-/// Executes ops from `first` on until one leaves the run. `page_address` is the virtual address of the run's page, and `ANSWERS` what
-/// the line table may answer (`concord_mem::line_table`).
+/// Executes ops from `first` on until one leaves the run. `page_address` is the virtual address of the run's page, and
+/// `ANSWERS` selects the accesses that the line table answers (`concord_mem::line_table`).
 ///
-/// This function is longer than others, because the compiler keeps the loop's state in registers only while all of it is one.
+/// This function is longer than others, because the compiler keeps the loop's state in registers only if the whole loop
+/// is in one function.
 ///
 /// # Safety
 /// `first` points into ops that end with one that leaves the run ([`Op::ends_run`] or [`Kind::Next`]) and name registers of at most
@@ -69,7 +70,7 @@ pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
                     x!(op.rd) = value;
                 }};
             }
-            // The kind is known where each of these stands, so that nothing of the `Option` is left.
+            // Each kind is known at compile time here, so the compiler removes the `Option`.
             macro_rules! binary {
                 ($kind:ident) => {
                     set!(compute(Kind::$kind, x!(op.rs1), x!(op.rs2)).expect("an op that computes"))
@@ -347,7 +348,7 @@ pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
     }
 }
 
-/// Executes an arithmetic floating-point instruction; false when it is illegal now.
+/// Executes an arithmetic floating-point instruction; false if it is illegal now.
 #[inline(never)]
 fn execute_float(hot: &mut HotState, op: Op) -> bool {
     if !float_is_on(hot) {

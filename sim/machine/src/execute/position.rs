@@ -1,13 +1,13 @@
-//! Where a hart is.
+//! The position of a hart in a run of ops.
 
-/// A hart, between two runs of ops or at an op in the middle of a run. The hart's clock, instruction count and program counter
-/// are those of the run's beginning until the run is left; a position says what to add to them.
+/// A hart between two runs of ops, or at an op during a run. Until the hart leaves the run, its clock, instruction
+/// count and program counter are those of the run's beginning; the position contains what to add to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     pub hart: usize,
     /// Ops of the run before this one.
     pub completed: u32,
-    /// Those of them that take no cycle.
+    /// Ops among these that take no cycle.
     pub free: u32,
 }
 

@@ -25,7 +25,7 @@ const EXTENSIONS: [u64; 7] = [
 
 /// Specification version 2.0, as `major << 24 | minor`.
 const SPECIFICATION_VERSION: u64 = 2 << 24;
-/// The implementation number has no registered owner here; the experimental values are for such cases.
+/// The implementation number has no registered owner here; the experimental values serve such cases.
 const IMPLEMENTATION: u64 = 0x00c0_9c0d;
 const IMPLEMENTATION_VERSION: u64 = 1;
 
@@ -42,7 +42,7 @@ enum Failure {
 type Answer = Result<u64, Failure>;
 
 impl Machine {
-    /// Answers the call in a7, a6 and a0 to a5 of a hart that is past its `ecall`.
+    /// Answers the call in a7, a6 and a0 to a5 of a hart that has passed its `ecall`.
     pub(crate) fn call_sbi(&mut self, hart: usize) {
         let a: [u64; 8] = std::array::from_fn(|index| self.memory.hot[hart].x[10 + index]);
         let (extension, function) = (a[7], a[6]);
@@ -56,7 +56,7 @@ impl Machine {
             EXTENSION_REMOTE_FENCE => self.remote_fence(function, &a),
             EXTENSION_HART_STATE => match self.hart_state(hart, function, &a) {
                 Some(answer) => answer,
-                // The call does not return to the caller.
+                // This call does not return to the caller.
                 None => return,
             },
             EXTENSION_SYSTEM_RESET if function == 0 => self.system_reset(hart, a[0], a[1]),
@@ -71,7 +71,8 @@ impl Machine {
         self.memory.hot[hart].x[11] = value;
     }
 
-    /// Calls that change nothing, which a transaction may make: those of the base extension, and the state of a hart.
+    /// Calls that change no state, which a transaction may make: those of the base extension, and the query of a hart's
+    /// state.
     pub(crate) fn is_query(&self, hart: usize) -> bool {
         let x = &self.memory.hot[hart].x;
         let (extension, function) = (x[17], x[16]);
@@ -85,7 +86,7 @@ impl Machine {
         hot.limit = hot.limit.min(state.timer_cycle(cycles_per_tick).max(hot.cycle + 1));
     }
 
-    /// The harts that a hart mask names, or an error where one of them does not exist.
+    /// The harts that a hart mask names, or an error if one of them does not exist.
     fn harts_of_mask(&self, mask: u64, base: u64) -> Result<u64, Failure> {
         let count = self.harts.len() as u64;
         let all = u64::MAX >> (64 - count);
@@ -112,7 +113,7 @@ impl Machine {
     fn remote_fence(&mut self, function: u64, a: &[u64; 8]) -> Answer {
         let targets = self.harts_of_mask(a[0], a[1])?;
         if function > 2 {
-            // The rest are for hypervisors.
+            // The other fences are for hypervisors.
             return Err(Failure::NotSupported);
         }
         let (start, size) = (a[2], a[3]);
@@ -167,7 +168,7 @@ impl Machine {
         address & 1 == 0 && self.memory.ram.contains(address, 2)
     }
 
-    /// Suspends the caller: retentive as `wfi` does, non-retentive to start again at an address.
+    /// Suspends the caller: a retentive suspension waits as `wfi` does, a non-retentive one starts again at an address.
     fn suspend(&mut self, hart: usize, kind: u64, address: u64, argument: u64) -> Option<Answer> {
         let activity = match kind {
             0 => Activity::Waiting,
@@ -186,7 +187,7 @@ impl Machine {
             (0..=2, 1) => Exit::Failed,
             (0, 0) => Exit::PoweredOff,
             (1 | 2, 0) => Exit::Reset,
-            // Every other type and reason is reserved, or some platform's own.
+            // All other types and reasons are reserved or platform-specific.
             _ => return Err(Failure::InvalidParameter),
         };
         self.end(End { exit, code: u64::from(exit == Exit::Failed), hart: Some(hart) });
@@ -244,7 +245,8 @@ impl Machine {
 /// A remote fence of more pages than this flushes everything.
 const FENCE_PAGES_MAX: u64 = 64;
 
-/// A debug console call passes no more than this on: a call may do part of its work, and the host pays for it at once.
+/// The number of bytes that one debug console call writes at most. The specification allows a partial write, and the
+/// host pays for it at once.
 const CONSOLE_BYTES_MAX: u64 = 64 << 10;
 
 fn base(function: u64, argument: u64) -> Answer {
@@ -253,7 +255,7 @@ fn base(function: u64, argument: u64) -> Answer {
         1 => IMPLEMENTATION,
         2 => IMPLEMENTATION_VERSION,
         3 => u64::from(EXTENSIONS.contains(&argument)),
-        // mvendorid, marchid, mimpid: none is registered.
+        // mvendorid, marchid, mimpid: none of these is registered.
         4..=6 => 0,
         _ => return Err(Failure::NotSupported),
     })

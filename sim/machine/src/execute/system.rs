@@ -1,4 +1,4 @@
-//! Ops that the machine carries out between runs: system instructions, hints, and instructions that straddle a page.
+//! Ops that the machine executes between runs: system instructions, hints, and instructions that straddle a page.
 
 use crate::execute::code::CodePage;
 use crate::execute::door::Stop;
@@ -12,7 +12,7 @@ use concord_mem::fault::{Access, Fault};
 use concord_mem::ram::{PAGE_BYTES, PAGE_SHIFT};
 
 impl Machine {
-    /// Carries out the op at `hart.pc` that stopped a run.
+    /// Executes the op at `hart.pc` that stopped a run.
     pub(crate) fn finish_op<const TIMED: bool>(&mut self, hart: usize, op: Op, stop: Stop) {
         if !matches!(stop, Stop::System) {
             return self.stopped(hart, stop);
@@ -57,7 +57,7 @@ impl Machine {
             }
             Kind::WaitForInterrupt if supervisor => {
                 self.retire(hart, 4);
-                // In a transaction it would wait for what only its handlers see.
+                // In a transaction the hart would wait for an event that only its handlers see.
                 if !self.transactions.is_active(hart) {
                     self.wait_for_interrupt(hart);
                 }
@@ -89,13 +89,14 @@ impl Machine {
             }
             Kind::Hint => {
                 self.retire(hart, 4);
-                // In the timed gear hints take no time, so that what carries them is measured as if it did not.
+                // In the timed gear hints take no time, so a program with hints is measured like one without.
                 self.memory.hot[hart].cycle -= u64::from(TIMED);
                 let argument = self.memory.hot[hart].x[op.rs1 as usize];
                 self.hint(hart, op.imm as u16, argument);
             }
             _ => {
-                // Illegal here and now: floating point that is off or has no rounding mode, or no such instruction.
+                // Illegal in this state: floating point that is disabled or has no valid rounding mode, or an unknown
+                // instruction.
                 let bits = self.fetch_instruction(hart).map_or(0, |(instruction, length)| match length {
                     2 => instruction & 0xffff,
                     _ => instruction,
@@ -105,7 +106,7 @@ impl Machine {
         }
     }
 
-    /// An instruction did not complete. It uses up a cycle all the same, so that a hart that gets nowhere reaches its limits.
+    /// An instruction that did not complete still uses up a cycle, so that a hart without progress reaches its limits.
     fn stopped(&mut self, hart: usize, stop: Stop) {
         match stop {
             Stop::Trap { cause, value } => return self.exception(hart, cause, value),
@@ -177,7 +178,7 @@ impl Machine {
         Ok(self.memory.ram.read(page + address % PAGE_BYTES, 2) as u32)
     }
 
-    /// Executes one instruction, whose bits are given, at `hart.pc`.
+    /// Executes one instruction at `hart.pc`, given its bits.
     pub(crate) fn run_alone<const TIMED: bool>(&mut self, hart: usize, instruction: u32, length_bytes: u32) {
         let offset = (self.memory.hot[hart].pc % PAGE_BYTES) as u32;
         let expanded = match length_bytes {

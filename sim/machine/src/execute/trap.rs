@@ -1,4 +1,4 @@
-//! Exceptions, interrupts and the return from them (privileged specification, "Supervisor-Level ISA").
+//! Exceptions, interrupts and returns from them (privileged specification, "Supervisor-Level ISA").
 
 use crate::hart::{
     Activity, INTERRUPT_EXTERNAL, INTERRUPT_SOFTWARE, Privilege, SSTATUS_SIE, SSTATUS_SPIE, SSTATUS_SPP,
@@ -53,7 +53,7 @@ impl Machine {
         self.trap(hart, 1 << 63 | number, 0);
     }
 
-    /// Tells the memory system how this hart's addresses are translated now.
+    /// Gives the memory system the hart's present translation context.
     pub(crate) fn update_context(&mut self, hart: usize) {
         let context = self.harts[hart].context(&self.memory.hot[hart]);
         self.memory.set_context(hart, context);
