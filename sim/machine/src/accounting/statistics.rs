@@ -1,4 +1,5 @@
-//! The counters of a run, or of its region of interest: samples of the program counter, and what the other parts have counted.
+//! The counters of a run, or of its region of interest: samples of the program counter, and the counts of the other
+//! parts.
 
 use crate::accounting::critical_sections::report::SectionProfile;
 use crate::hart::{Hart, ModeCycles, Privilege};
@@ -9,7 +10,8 @@ use concord_mem::system::Counters;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One program-counter sample stands for this many cycles of a running hart. Prime, so that it beats with no loop.
+/// One program-counter sample stands for this many cycles of a running hart. The number is prime, so that it resonates
+/// with no loop.
 pub const SAMPLE_CYCLES: u64 = 9973;
 
 /// The clocks and counters at the beginning of the region of interest.
@@ -25,13 +27,13 @@ pub struct Baseline {
 pub struct Statistics {
     samples: BTreeMap<(Privilege, u64), u64>,
     next_samples: Vec<u64>,
-    /// Set while only the region of interest counts.
+    /// True while only the region of interest counts.
     pub baseline: Option<Baseline>,
-    /// Everything as it was at the end of the region of interest, if that has come.
+    /// The counters at the end of the region of interest, if that has come.
     pub region: Option<Region>,
 }
 
-/// What the region of interest cost.
+/// The cost of the region of interest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Region {
     pub modes: Vec<ModeCycles>,
@@ -39,11 +41,11 @@ pub struct Region {
     pub cycles: u64,
     pub counters: Vec<Counters>,
     pub samples: BTreeMap<(Privilege, u64), u64>,
-    /// What transactions did, by hart.
+    /// The counters of transactions, by hart.
     pub transactions: Vec<concord_htm::statistics::Counters>,
-    /// How they met.
+    /// The conflicts of transactions.
     pub conflicts: Profile,
-    /// What critical sections cost.
+    /// The cost of critical sections.
     pub sections: SectionProfile,
 }
 
@@ -52,7 +54,7 @@ impl Statistics {
         Statistics { samples: BTreeMap::new(), next_samples: vec![SAMPLE_CYCLES; harts], baseline: None, region: None }
     }
 
-    /// True when this counts for as many harts.
+    /// True if these counters belong to a machine with this many harts.
     pub(crate) fn fits(&self, harts: usize) -> bool {
         self.next_samples.len() == harts
             && self
@@ -61,13 +63,13 @@ impl Statistics {
                 .is_none_or(|baseline| baseline.modes.len() == harts && baseline.instructions.len() == harts)
     }
 
-    /// A hart slept for so long; no sample falls due in its sleep.
+    /// A hart slept for this long; no sample is due during its sleep.
     #[inline]
     pub(crate) fn slept(&mut self, hart: usize, cycles: u64) {
         self.next_samples[hart] += cycles;
     }
 
-    /// Samples the program counter of a hart that just ran, when it is time.
+    /// Samples the program counter of a hart that has just run, if a sample is due.
     #[inline]
     pub(crate) fn sample(&mut self, hart: usize, privilege: Privilege, hot: &HotState) {
         if hot.cycle >= self.next_samples[hart] {
@@ -116,7 +118,7 @@ impl Machine {
         self.harts.iter().zip(&self.memory.hot).map(modes).collect()
     }
 
-    /// What was counted since the run or the region of interest began; the region as it was, once it has ended.
+    /// The counts since the run or the region of interest began; once the region has ended, those of the region.
     pub fn region(&self) -> Region {
         if let Some(region) = &self.accounting.statistics.region {
             return region.clone();

@@ -1,4 +1,4 @@
-//! What each hart was doing and when, kept only while somebody wants a timeline.
+//! The activities of each hart over time, kept only if the run writes a timeline.
 
 use crate::accounting::timeline::{Timeline, Track};
 use crate::events::Event;
@@ -10,7 +10,7 @@ use concord_abi::htm::Cause;
 use concord_htm::profile::Conflict;
 use std::path::Path;
 
-/// One stretch of a hart's time.
+/// One interval of a hart's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
     hart: usize,
@@ -19,26 +19,27 @@ pub(crate) struct Slice {
     end_cycle: u64,
 }
 
-/// What a hart was doing.
+/// The activity of a hart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     User,
     Supervisor,
     Idle,
-    /// Waiting for a lock that the section of this call site then had.
+    /// Waiting for a lock, which the section of this call site then held.
     Spinning {
         lock: u64,
         call_site: u64,
     },
-    /// One execution of a transaction, from its begin or restart on: committed where there is no cause, and dropped where the
-    /// cause is [`Cause::None`]. The call site is that of its outermost critical section, where the guest's hints name one.
+    /// One execution of a transaction, from its begin or restart on. It committed if there is no cause, and was dropped
+    /// if the cause is [`Cause::None`]. The call site is that of its outermost critical section, if the guest's hints
+    /// name one.
     Attempt {
         cause: Option<Cause>,
         call_site: Option<u64>,
     },
 }
 
-/// The stretches since they were last written out.
+/// The intervals since they were last written out.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     enabled: bool,
@@ -54,7 +55,7 @@ impl Trace {
         self.enabled
     }
 
-    /// A hart is about to account for what it did since it last did.
+    /// A hart is about to account for the time since its last accounting.
     #[inline]
     pub fn account(&mut self, hart: usize, state: &Hart, now: u64) {
         if self.enabled && now > state.accounted_cycle {
@@ -127,7 +128,7 @@ impl Tracer {
         self.timeline.instant(Track::Hart(hart), &name, cycle, &[])
     }
 
-    /// A conflict, with the transactions of the hart that asked, or where a device did, of the hart that was in its way.
+    /// A conflict, on the track of the requester's transactions, or of the holder's if a device was the requester.
     pub fn conflict(&mut self, conflict: &Conflict, symbols: Option<&SymbolTable>) -> Result<(), OutputError> {
         let key = &conflict.key;
         let arguments = [

@@ -198,7 +198,7 @@ fn a_restart_drops_sections_and_spins_and_belongs_to_the_outermost() {
         }
         guest.restart(0, cause, begin, begin + 50, 30);
     }
-    // What is gone is in nobody's way.
+    // Harts do not meet sections that were dropped.
     guest.locked(1, 2055, OTHER, HANDLER);
     // The third restart used the budget up.
     guest.commit(0, 2090);
