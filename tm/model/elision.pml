@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Locks whose sections may be hardware transactions: cx (cx.pml) and tx (tx.pml). Labels and comments are the functions' names in tm/lock
- * and tm/include/tm/lock. The queued lock behind cx (queued.pml) and the reader/writer lock behind tx (queued_rw.pml) are lines of threads
- * here, and hardware is hardware.pml: any contention manager.
+ * Locks whose sections may be hardware transactions: cx (cx.pml) and tx (tx.pml). Labels and comments are the
+ * functions' names in tm/lock and tm/include/tm/lock. The queued lock behind cx (queued.pml) and the reader/writer lock
+ * behind tx (queued_rw.pml) are queues of threads here. The hardware is hardware.pml, with any contention manager.
  *
- * Each context runs one program out of the table below, and every choice of programs is walked. What is checked:
- *   - mutual exclusion: who is alone in a section finds no live transaction in it, and no transaction begins a section while somebody is;
- *   - each addition arrives exactly once, and input and output takes place in no transaction;
- *   - nobody waits for ever (an invalid end state), and everybody ends (the claim `all_end`).
+ * Each context runs one program of the table below, and every choice of programs is walked. The model checks:
+ *   - mutual exclusion: a context that is alone in a section finds no live transaction in it, and no transaction begins
+ *     a section while another context is alone in it;
+ *   - each addition arrives exactly once, and input and output take place in no transaction;
+ *   - no context waits for ever (an invalid end state), and every context ends (the claim `all_end`).
  *
- * Parameters (spin -D): THREADS; FIRST and OTHERS, sets of programs as bits; RTM: transactions cannot test a word without reading it, and
- * nobody is asked before a word is taken from them.
+ * Parameters (spin -D): THREADS; FIRST and OTHERS, sets of programs as bits; RTM: transactions cannot test a word
+ * without reading it, and no contention manager decides before a word is taken from them.
  */
 
 /* Sets of programs, for runs to name. */
@@ -28,7 +29,7 @@
 #define CONTEXTS THREADS
 #define HANDLERS 0
 
-/* Words: of locks A and B (cx: the lock; tx: `alone`), and what they guard. */
+/* Words: those of locks A and B (cx: the lock; tx: `alone`), and the data that they guard. */
 #define LOCKS 2
 #define X 2
 #define Y 3
@@ -49,11 +50,11 @@
 
 #include "hardware.pml"
 
-/* In which section of a lock a context is. A section that ends inside a transaction lasts until the commit. */
+/* The section of a lock that a context is in. A section that ends inside a transaction lasts until the commit. */
 #define OUTSIDE 0
 #define IN_TRANSACTION 1
 #define ALONE 2
-/* Left by a transaction that has not committed yet: alone still, for all others. */
+/* Ended in a transaction that has not committed yet: for all other contexts, still alone. */
 #define RELEASED 3
 byte section[CONTEXTS * LOCKS];
 #define section_of(context, lock) section[(context) * LOCKS + (lock)]
@@ -94,13 +95,13 @@ inline enter(context, lock, how) {
 	section_of(context, lock) = how
 }
 
-/* The line behind a lock; and of the reader/writer lock who has it. */
+/* The queue behind a lock; and the holders of the reader/writer lock. */
 chan line[LOCKS] = [CONTEXTS] of { byte };
 byte rw_readers[LOCKS], rw_writer[LOCKS];
 #define HELD 1
 #define QUEUED 2
 
-/* Programs: an operation, eight times its number, and the lock or word that it is about. */
+/* Programs: an operation, and eight times its number the lock or word that it uses. */
 #define STOP 0
 #define OPT_A 8
 #define OPT_B 9
@@ -111,7 +112,7 @@ byte rw_readers[LOCKS], rw_writer[LOCKS];
 #define ADD_X 34
 #define ADD_Y 35
 #define IO 40
-/* Where the lock is not to be had at once, goes on behind the two operations that follow. */
+/* If the lock is not available at once, skips the next two operations. */
 #define TRY_A 48
 #define is_of(code, name) ((code) / 8 == (name) / 8)
 
@@ -390,7 +391,7 @@ stop:
 
 hidden byte chosen, position;
 
-/* One program out of the set, and not one below `least`. */
+/* One program of the set, and none below `least`. */
 inline choose(context, set, least) {
 	chosen = least;
 	do
@@ -419,7 +420,7 @@ init {
 		one = 1;
 		do
 		:: one < THREADS ->
-			/* The others are all alike: one order of their programs is enough. */
+			/* The other contexts are all alike: one order of their programs is enough. */
 			if
 			:: one == 1 -> choose(one, OTHERS, 0)
 			:: else -> choose(one, OTHERS, program[one - 1])

@@ -5,7 +5,7 @@
  * A context is a thread of control that can have one transaction: a thread, or an interrupt handler above a thread. Every inline
  * below is one step of the machine, and its caller makes it atomic.
  *
- * The contention manager is anybody's: where one has to decide, both answers are tried. What holds here holds for every manager.
+ * The contention manager is arbitrary: both answers are tried for each decision. The results hold for every manager.
  */
 
 /* Why a transaction restarts. 0: it does not. */
@@ -15,19 +15,19 @@
 #define NEED_EXCLUSIVE 4
 
 byte memory[WORDS];
-/* What memory held before the transaction that wrote the word. */
+/* The contents of memory before the transaction that wrote the word. */
 byte undo[WORDS];
 /* A bit for each context whose transaction has the word in its read set. */
 byte readers[WORDS];
 /* The context whose transaction wrote the word, plus 1; 0 for none. */
 byte writer[WORDS];
-/* How deep the transaction of a context is nested; 0 for none. */
+/* The nesting depth of a context's transaction; 0 for none. */
 byte depth[CONTEXTS];
-/* The cause for which it lost and has not restarted yet. */
+/* The cause of a loss after which the transaction has not restarted yet. */
 byte lost[CONTEXTS];
 
 #define mark_of(context) (1 << (context))
-/* The last context is the handler's where there is one, and runs on the hart of context 0. */
+/* The last context belongs to the handler, if there is one, and runs on the hart of context 0. */
 #define on_same_hart(one, other) (HANDLERS == 1 && ((one) == THREADS && (other) == 0 || (one) == 0 && (other) == THREADS))
 #define committed(word) (writer[word] != 0 -> undo[word] : memory[word])
 
@@ -86,8 +86,8 @@ inline all_others_lose(cause) {
 #define holders_to_write(context, word) (((writer[word] != 0 -> mark_of(writer[word] - 1) : 0) | readers[word]) & ~mark_of(context))
 
 /*
- * `others` holds what conflicts with a transactional access of the context. A transaction that is suspended on the same hart loses, as
- * it cannot go on before; among the rest the contention manager decides.
+ * `others` holds the transactions that conflict with a transactional access of the context. A suspended transaction on
+ * the same hart loses, since it cannot go on before; among the rest the contention manager decides.
  */
 inline settle(context) {
 	if

@@ -33,14 +33,20 @@ byte stored_value[THREADS * STORES_MAX];
 	 (((below) & ~stored_mask[stored(self, nth)]) | stored_value[stored(self, nth)]) : (below))
 #define load(self, word) over(self, 2, word, over(self, 1, word, over(self, 0, word, memory[word])))
 
-/* Expressions, to wait for: all stores of the processor are in memory; all those to the word; there is room for one more store. */
+/*
+ * Expressions to wait for: all stores of the processor are in memory; all those to the word are; there is room for one
+ * more store.
+ */
 #define fenced(self) (stored_word[stored(self, 0)] == 0)
 #define settled(self, word) (!has_stored(self, word))
 #define can_store(self) (stored_word[stored(self, STORES_MAX - 1)] == 0)
 
 hidden byte store_index;
 
-/* A step of its own (d_step) wherever it stands: nothing may come back to the middle of it, where `store_index` is another's. */
+/*
+ * A step of its own (d_step) at each use: no other process may run in the middle of it, where `store_index` belongs to
+ * another.
+ */
 inline store_bits(self, word, mask, value, order) {
 	d_step {
 		store_index = stored(self, 0);

@@ -2,11 +2,11 @@
 /*
  * The para-virtualized queued lock (tm/include/tm/lock/paravirtualized.h, tm/lock/paravirtualized.c, tm/lock/node.h): waiters sleep, and
  * the release wakes the head of the queue, which it finds in a table. Labels and comments are the functions' names there. A thread has one
- * node. There is one lock and so one entry, and another that is on its way out: the table has two slots. Every bounded wait may end at any
- * time.
+ * node. There is one lock and so one entry, and another that is being removed: the table has two slots. Every bounded
+ * wait may end at any time.
  *
- * Who sleeps does so until somebody wakes it (tm_port_unpark), even when the word changes that it sleeps on: so a wake-up that is lost is
- * lost for good. With SPURIOUS it may also wake up for no reason.
+ * A sleeping thread sleeps until another thread wakes it (tm_port_unpark), even when the word that it sleeps on
+ * changes: a lost wake-up is lost for good. With SPURIOUS it may also wake up for no reason.
  *
  * Right: safety THREADS=3 ROUNDS=1
  * Right: safety THREADS=3 STORES=3 ROUNDS=1

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Of transaction.pml: what contexts run. */
+/* A part of transaction.pml: the programs of contexts. */
 
-/* Programs: an operation, eight times its number, and the word that it is about. */
+/* Programs: an operation, and eight times its number the word that it uses. */
 #define STOP 0
 #define LOAD_X 8
 #define LOAD_Y 9
 /* Loads, adds 1, stores. */
 #define ADD_X 16
 #define ADD_Y 17
-/* Stores 1 more than what was loaded last. */
+/* Stores 1 more than the last loaded value. */
 #define STORE_X 24
 #define STORE_Y 25
-/* Goes on behind the next operation where what was loaded last is 0; where it is not. */
+/* If the last loaded value is 0, skips the next operation; if it is not 0. */
 #define IF_NOT_0 32
 #define IF_0 40
 #define COMMIT 48
 #define CANCEL 56
 #define IRREVOCABLE 64
-/* Outside of transactions: stores 7; loads, and finds the latest state. */
+/* Outside of transactions: stores 7; loads, and expects the latest state. */
 #define PLAIN_STORE_Y 73
 #define PLAIN_LOAD_Y 81
-/* Begins as a transaction that runs alone; as an obstinate one. */
+/* Begins a transaction that runs alone; an obstinate one. */
 #define BEGIN 88
 #define BEGIN_ALONE 96
 #define BEGIN_OBSTINATE 104

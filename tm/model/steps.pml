@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Of transaction.pml: what several places of a transaction's life do alike. A context is `self`, or who does something for another. */
+/*
+ * A part of transaction.pml: the common steps of several points in a transaction's life. A context is `self`, or
+ * another that `self` acts for.
+ */
 
-/* tm_next_version: the clock is looked at after all records are owned. */
+/* tm_next_version: looks at the clock after all records are owned. */
 #define next_version(self, context, clock) \
 	((owned[context] & 1) && version[of(context, X)] > (clock) && \
 	 (!(owned[context] & 2) || version[of(context, X)] >= version[of(context, Y)]) -> version[of(context, X)] : \
@@ -9,7 +12,7 @@
 
 #define horizon_of(self) (horizon[self] == 0 -> first_version[self] + 1 : horizon[self])
 
-/* One record of those that were read: was every change of it before the horizon? */
+/* For one of the read records: whether every change of it was before the horizon. */
 inline validate_word(which) {
 	atomic {
 		executes(self) ->
@@ -33,7 +36,7 @@ inline validate() {
 #define may_not_go_on(self) (doomed[self] != 0 || overtaken[self] != NOT_OVERTAKEN)
 #define RESTART_IF_DOOMED(self) if :: may_not_go_on(self) -> goto restart :: else fi
 
-/* Waits until another context is out of the way of one that runs alone (wait_until_alone). */
+/* Waits until another context cannot disturb one that runs alone (wait_until_alone). */
 inline wait_until_out_of_the_way(self, other) {
 	atomic {
 		executes(self) &&
@@ -54,7 +57,7 @@ inline wait_until_alone(self) {
 #endif
 }
 
-/* tm_wait_for_readers, for one of them */
+/* tm_wait_for_readers, for one reader */
 inline wait_for_reader(self, other) {
 	atomic { executes(self) -> seen = ((other) == self -> 0 : load(self, ACTIVITY(other))) }
 	if
@@ -73,7 +76,7 @@ inline wait_for_reader(self, other) {
  * Stores of what a transaction owns, by itself (guarded: not once it was overtaken) or by the handler that overtakes it; and the end of an
  * ownership that may be over already.
  */
-/* A handler that finishes a commit leaves alone what the commit has let go of. */
+/* A handler that finishes a commit skips the words whose records the commit has released. */
 #ifdef FINISH_ALL
 #define owns(by, whose, which) true
 #else
@@ -118,7 +121,7 @@ inline guarded_release(by, which) {
 	}
 }
 
-/* tm_algorithm_rollback, of the context itself or of the one that was interrupted. */
+/* tm_algorithm_rollback, of the context itself or of the interrupted one. */
 inline roll_back(me, victim) {
 #ifdef TWO_PHASE
 	atomic {
@@ -135,7 +138,10 @@ inline roll_back(me, victim) {
 	}
 	guarded_store(me, victim, X, changed_value[of(victim, X)]);
 	guarded_store(me, victim, Y, changed_value[of(victim, Y)]);
-	/* The log is empty before anything is let go of: a handler that comes now must not undo what may be another's by then. */
+	/*
+	 * The log is empty before any record is released: a handler that comes now must not undo a word that may belong to
+	 * another transaction by then.
+	 */
 	atomic { executes(me) -> changed[victim] = 0 }
 #else
 	value = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Transactional Locking II (tm/stm/tl2.c, over tm/stm/reading.c and the rest): stores go to the write set, the commit owns records, looks
- * at what was read, and writes back.
+ * Transactional Locking II (tm/stm/tl2.c, over tm/stm/reading.c and the rest): stores go to the write set; the commit
+ * owns records, validates the reads, and writes back.
  *
  * Right: safety FIRST=EVERY OTHERS=EVERY
  * Right: safety FIRST=EVERY OTHERS=EVERY PESSIMISTIC_MIN=0

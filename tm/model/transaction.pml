@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Software transactions (tm/stm/transaction.c, reading.c, serial.c, interrupt.c): what TL2 (tl2.pml) and two-phase locking (two_phase.pml)
- * share, and where they part. Labels and comments are the functions' names there. There are two words, X and Y, each with a record of its
- * own. Loads are taken in order; stores are as memory.pml says. With a handler memory is sequentially consistent.
+ * The common part of TL2 (tl2.pml) and two-phase locking (two_phase.pml), and their differences: software transactions
+ * (tm/stm/transaction.c, reading.c, serial.c, interrupt.c). Labels and comments are the functions' names there. There
+ * are two words, X and Y, each with its own record. Loads take effect in order; stores as in memory.pml. With a
+ * handler, memory is sequentially consistent.
  *
- * Each context runs one program (programs.pml), and every choice of programs is walked. What is checked:
- *   - opacity: the states that committed transactions, serial ones and plain stores make are written down in order; what an attempt has
- *     read, whether it commits or not, is at every moment part of one of them, and of none that was over when the attempt began;
- *   - what a committing transaction has read is the latest state but for its own changes;
- *   - a transaction that runs alone does (it sees the latest state, and nobody sees what is between its stores);
+ * Each context runs one program (programs.pml), and every choice of programs is walked. The model checks:
+ *   - opacity: it records in order the states that committed transactions, serial ones and plain stores make. The reads
+ *     of an attempt, whether it commits or not, are at every moment part of one of these states, and not of one that
+ *     was over when the attempt began;
+ *   - the reads of a committing transaction are the latest state except for its own changes;
+ *   - a transaction that runs alone sees the latest state, and no other sees a state between its stores;
  *   - privatization and publication: plain accesses after and before a transaction that hides or shows Y by changing X;
- *   - at the end memory is the latest state, nothing is owned, and nobody waits for ever (an invalid end state); everybody ends (`all_end`).
+ *   - at the end memory is the latest state, and no record is owned. No context waits for ever (an invalid end state);
+ *     every context ends (`all_end`).
  *
  * A bounded wait may end at any time. A transaction that has restarted RESTARTS_MAX times runs alone.
  *
@@ -81,17 +84,17 @@ byte mode[CONTEXTS];
 
 /* A transaction's sets, as bits of words; X is 1, and Y 2. */
 byte reads[CONTEXTS], owned[CONTEXTS], changed[CONTEXTS];
-/* Before it was owned; before it was changed (2PL), or after (TL2); by context and word. */
+/* The version before it was owned; the value before the change (2PL), or after (TL2); by context and word. */
 byte version[CONTEXTS * 2], changed_value[CONTEXTS * 2];
 byte horizon[CONTEXTS], first_version[CONTEXTS], serial_begin[CONTEXTS], commit_version[CONTEXTS];
 bool decided[CONTEXTS];
-/* By which context, plus 1. */
+/* The context that made it, plus 1. */
 byte doomed[CONTEXTS];
 #define NOT_OVERTAKEN 0
 #define ROLLED_BACK 1
 #define FINISHED 2
 byte overtaken[CONTEXTS];
-/* The context's own copy of the word that others see. */
+/* The context's own copy of the word that other contexts see. */
 byte activity[CONTEXTS];
 /* Of two obstinate transactions the older one, with the lower number, wins. */
 byte obstinacy[CONTEXTS], obstinate_count;
@@ -122,7 +125,7 @@ bool handling, masked;
 
 #include "steps.pml"
 
-/* Of a record that was never changed as of any other: none passes where there is no horizon. */
+/* The version of a record that was never changed, as of any other: none passes without a horizon. */
 #ifdef FRESH_RECORDS_PASS
 #define is_before(record, horizon) ((record) <= (horizon))
 #else
@@ -131,7 +134,7 @@ bool handling, masked;
 
 proctype context_runs(byte self) {
 	byte at, begun, code, word, record, value, before, loaded, restarts, seen, yields_to;
-	/* Where to go on after a record is owned, and after the snapshot was moved forward. */
+	/* The point to continue at after a record is owned, and after the snapshot has moved forward. */
 	byte owning, extending;
 #define FOR_LOAD 1
 #define FOR_STORE 2
@@ -181,7 +184,7 @@ begin:
 		:: else -> mode[self] = OPTIMISTIC
 		fi;
 	}
-	/* tm_wait_while_serial; and a handler that gave way backs off, until its better has ended */
+	/* tm_wait_while_serial; a handler that gave way also backs off, until the winner has ended */
 waits_while_serial:
 	atomic {
 		executes(self) ->
@@ -290,7 +293,7 @@ load_slow:
 		:: else -> goto read_word
 		fi
 	}
-	/* tm_read_first: while another ran alone it changed words and not their records. */
+	/* tm_read_first: a transaction that ran alone has changed words without their records. */
 read_first:
 	atomic {
 		executes(self) ->
@@ -330,7 +333,7 @@ loaded_word:
 		fi
 	}
 
-	/* tm_meet_owner: `record` is another's */
+	/* tm_meet_owner: another context owns `record` */
 meet_owner:
 	atomic {
 		executes(self) ->
@@ -466,7 +469,7 @@ own_extended:
 		fi
 	}
 take:
-	/* Becomes visible, then takes the record, then looks whether it may. */
+	/* Becomes visible, then takes the record, then checks whether it may. */
 	if
 	:: is_visible(self)
 	:: else -> atomic { executes(self) && can_store(self) -> activity[self]++; store(self, ACTIVITY(self), activity[self]); seen = 1 }
@@ -502,7 +505,7 @@ take:
 		fi
 	}
 
-	/* tm_store: 1 more than what was loaded */
+	/* tm_store: 1 more than the loaded value */
 store_word:
 	atomic {
 		executes(self) && can_store(self) ->
@@ -583,7 +586,7 @@ commit:
 			goto committed
 		:: else
 		fi;
-		/* Its reads stand or fall with this moment. */
+		/* Its reads are valid or not at this moment. */
 		commits_at[self] = states;
 		commit_version[self] = next_version(self, self, load(self, CLOCK))
 	}
@@ -761,7 +764,7 @@ stop:
 
 hidden byte chosen;
 
-/* One program out of the set, and not one below `least`. */
+/* One program of the set, and none below `least`. */
 inline choose(context, set, least) {
 	chosen = least;
 	do

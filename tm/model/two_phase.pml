@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Two-phase locking (tm/stm/two_phase.c, over tm/stm/reading.c and the rest): stores own records at once and are in place, an undo log
- * takes them back.
+ * Two-phase locking (tm/stm/two_phase.c, over tm/stm/reading.c and the rest): stores own records at once and are made
+ * in place; an undo log takes them back.
  *
  * Right: safety FIRST=EVERY OTHERS=EVERY
  * Right: safety FIRST=EVERY OTHERS=EVERY PESSIMISTIC_MIN=0

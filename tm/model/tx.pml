@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Transactional spinlocks that are in nobody's read set (tm/include/tm/lock/tx.h, tm/lock/tx.c).
+ * Transactional spinlocks that are in no transaction's read set (tm/include/tm/lock/tx.h, tm/lock/tx.c).
  *
  * Right: safety FIRST=EVERY OTHERS=EVERY
  * Right: safety FIRST=EVERY OTHERS=EVERY RTM

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The unfair queued lock (tm/include/tm/lock/unfair.h, tm/lock/unfair.c, tm/lock/node.h): who waits takes the lock wherever it stands, and
- * leaves the queue from there. Labels and comments are the functions' names there. A thread has one node.
+ * The unfair queued lock (tm/include/tm/lock/unfair.h, tm/lock/unfair.c, tm/lock/node.h): a waiter takes the lock at
+ * any position, and leaves the queue from there. Labels and comments are the functions' names there. A thread has one
+ * node.
  *
- * How often somebody tries is no matter here: everybody may at any time. That tries are rare but for the head's stands on there being a
- * head, one and no more, which is checked whenever somebody has left and nobody is about to join (memory is sequentially consistent then).
+ * The frequency of tries does not matter here: every waiter may try at any time. Tries are rare, except the head's,
+ * only if there is exactly one head. This is checked whenever a node has left and none is about to join (memory is
+ * sequentially consistent then).
  *
  * Right: safety THREADS=3
  * Right: safety THREADS=3 STORES=3
@@ -58,7 +60,7 @@
 #define RELEASE_ORDER ORDERED
 #endif
 
-/* Who has exchanged the tail and not left, as bits; and who of them has not joined completely yet. */
+/* Threads that have exchanged the tail and not left, as bits; and those of them that have not joined completely yet. */
 byte queued, joining;
 hidden byte heads;
 
