@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What every lock promises. A model of a lock defines WORDS, the words of memory after DATA; FIFO where the lock promises it; and `is_free`,
- * which holds of a lock that nobody holds or waits for. It includes this, says what acquire(self) and release(self) do (and where the lock
- * can be shared, SHARED, read_acquire(self) and read_release(self)), and includes threads.pml, where threads use them.
+ * The promises of every lock. A model of a lock defines WORDS, the words of memory after DATA; FIFO if the lock
+ * promises it; and `is_free`, which holds when no thread holds the lock or waits for it. It includes this file, defines
+ * acquire(self) and release(self) (and SHARED, read_acquire(self) and read_release(self) for a lock that readers
+ * share), and includes threads.pml, where threads use them.
  *
- * What is checked:
- *   - mutual exclusion: who enters finds nobody there (readers: no writer), and what the section before stored is seen by the next: no
- *     addition is lost, and readers read the same twice;
- *   - nobody is left in the queue: no state in which nobody can go on (an invalid end state), and everybody ends (the claim `all_end`);
+ * The model checks:
+ *   - mutual exclusion: a thread that enters finds no other (readers: no writer), and each section sees the stores of
+ *     the one before: no addition is lost, and readers read the same twice;
+ *   - no thread is left in the queue: there is no state in which no thread can go on (an invalid end state), and every
+ *     thread ends (the claim `all_end`);
  *   - with FIFO, first come, first served: sections begin in the order of `arrive`.
  */
 

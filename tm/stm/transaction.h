@@ -126,7 +126,7 @@ TM_INLINE bool tm_is_in(struct tm_stack_range range, const void *address)
 /* Functions of x86-64 that call no others use this many bytes below the stack pointer. */
 #define TM_RED_ZONE_BYTES 128
 
-/* What a handler did to a transaction that it interrupted on its own processor and that was in its way. */
+/* The effect of a handler on a transaction that it interrupted on its own processor and that was in its way. */
 enum tm_overtaken {
     TM_OVERTAKEN_NOT,
     /* The handler rolled it back: the transaction has lost its records and must not store. */

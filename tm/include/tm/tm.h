@@ -54,7 +54,7 @@
  * A context's state is made at its first transaction; where there is no memory for it the answer is TM_EXHAUSTED. An interrupt handler's is
  * made by tm_port_interrupts_prepare, and its transactions are always obstinate.
  *
- * What precedes it in the program precedes it for other threads (acquire and release as of a lock).
+ * It orders memory like the acquire of a lock, and tm_commit like its release.
  */
 unsigned tm_start(unsigned flags) __attribute__((returns_twice, warn_unused_result));
 

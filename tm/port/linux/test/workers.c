@@ -173,7 +173,7 @@ static int run(const struct test *test, u64 seed)
     if (error)
         return error;
     if (atomic64_read(&disorders)) {
-        pr_err("%s: %lld times somebody saw what nobody may see\n", test->name, (long long)atomic64_read(&disorders));
+        pr_err("%s: %lld times a context saw a forbidden state\n", test->name, (long long)atomic64_read(&disorders));
         is_right = false;
     }
     if (!is_right) {
