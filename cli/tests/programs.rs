@@ -26,7 +26,7 @@ fn locks_are_measured_and_compared_with_the_first() {
     assert_eq!(code, 0, "{said}");
     assert!(said.ends_with("concord: report: out/report.html\n"), "{said}");
     assert!(tables.starts_with("The loop of lock and unlock\n"), "{tables}");
-    assert!(tables.contains("against byte (%)") && tables.contains("Steals by position in the queue"), "{tables}");
+    assert!(tables.contains("against byte") && tables.contains("Steals by position in the queue"), "{tables}");
     let out = folder.path().join("out");
     assert_eq!(fs::read_dir(out.join("runs")).unwrap().count(), 16);
     let table = fs::read_to_string(out.join("tables/thread_mean.csv")).unwrap();
@@ -51,7 +51,7 @@ fn transactions_are_measured_and_validated() {
     let line = "stm spinlock plain-2pl --workloads increment,bank --harts 2 --operations 100 --seeds 1 --output out";
     let (code, tables, said) = finish(folder.path(), line);
     assert_eq!(code, 0, "{said}");
-    assert!(tables.contains(" bank ") && tables.contains("against spinlock (%)"), "{tables}");
+    assert!(tables.contains("\nbank, 2 harts\n") && tables.contains("   against"), "{tables}");
     let (code, tables, said) =
         finish(folder.path(), "stm 2pl --validate --harts 2 --operations 100 --seeds 2 --append tests=words");
     assert_eq!(code, 0, "{said}");

@@ -273,7 +273,7 @@ mod tests {
             let scale = Chart { is_share: true, ..chart(&values) }.scale();
             assert_eq!((scale.low, scale.high), (0.0, end), "{values:?}");
         }
-        assert_eq!(chart(&[99.5]).scale().high, 120.0);
+        assert_eq!(chart(&[99.5]).scale().high, 150.0, "the interval ends at 100.5");
     }
 
     #[test]

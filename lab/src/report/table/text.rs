@@ -9,8 +9,9 @@ const WIDTH: usize = 80;
 const GAP: usize = 2;
 /// Before the rows of a group.
 const INDENT: usize = 2;
-/// Words of a cell of text are broken into lines of at most this many characters.
-const TEXT_WIDTH_MAX: usize = 22;
+/// Words of a cell of text are broken into lines of at most this many characters, or of fewer where the table is too wide.
+const TEXT_WIDTH_MAX: usize = 60;
+const TEXT_WIDTH_MIN: usize = 22;
 
 /// A printed column.
 struct Printed {
@@ -45,25 +46,38 @@ fn wrap(text: &str, width_max: usize, breaks_words: bool) -> Vec<String> {
     if lines.is_empty() { vec![String::new()] } else { lines }
 }
 
-fn lines_of(cell: &Cell, show: Show) -> Vec<String> {
+fn lines_of(cell: &Cell, show: Show, text_width: usize) -> Vec<String> {
     match show {
-        Show::Text | Show::Runs => wrap(&cell.text(show), TEXT_WIDTH_MAX, true),
+        Show::Text | Show::Runs => wrap(&cell.text(show), text_width, true),
         _ => vec![cell.text(show)],
     }
+}
+
+/// The printed columns of a table whose texts are so wide at most.
+fn columns_of(table: &Table, text_width: usize) -> Vec<Printed> {
+    let mut columns = Vec::new();
+    let printed = table.columns.iter().enumerate().skip(table.group_columns).filter(|(_, column)| column.is_printed);
+    for (index, column) in printed {
+        let cells = table.rows.iter().flat_map(|row| lines_of(&row[index], column.show, text_width));
+        let body = cells.map(|line| width(&line)).max().unwrap_or(0);
+        let heading = wrap(&column.heading, body, false);
+        let width = heading.iter().map(|line| width(line)).max().unwrap_or(0).max(body);
+        columns.push(Printed { index, show: column.show, heading, width });
+    }
+    columns
 }
 
 /// The table as text.
 pub fn of(table: &Table) -> String {
     let mut text = format!("{}\n", table.title);
     let grouped = table.group_columns;
-    let mut columns: Vec<Printed> = Vec::new();
-    for (index, column) in table.columns.iter().enumerate().skip(grouped).filter(|(_, column)| column.is_printed) {
-        let cells = table.rows.iter().flat_map(|row| lines_of(&row[index], column.show));
-        let body = cells.map(|line| width(&line)).max().unwrap_or(0);
-        let heading = wrap(&column.heading, body, false);
-        let width = heading.iter().map(|line| width(line)).max().unwrap_or(0).max(body);
-        columns.push(Printed { index, show: column.show, heading, width });
-    }
+    let fits = |columns: &[Printed]| {
+        INDENT + columns.iter().map(|column| column.width).sum::<usize>() + GAP * columns.len().saturating_sub(1)
+            <= WIDTH
+    };
+    let widths = (TEXT_WIDTH_MIN..=TEXT_WIDTH_MAX).rev();
+    let text_width = widths.into_iter().find(|width| fits(&columns_of(table, *width))).unwrap_or(TEXT_WIDTH_MIN);
+    let columns = columns_of(table, text_width);
     let heading_height = columns.iter().map(|column| column.heading.len()).max().unwrap_or(0);
     for line in 0..heading_height {
         // Headings stand on the rows.
@@ -80,7 +94,8 @@ pub fn of(table: &Table) -> String {
             let _ = writeln!(text, "{}", group_name(table, group));
         }
         above = Some(group);
-        let cells: Vec<Vec<String>> = columns.iter().map(|column| lines_of(&row[column.index], column.show)).collect();
+        let cells: Vec<Vec<String>> =
+            columns.iter().map(|column| lines_of(&row[column.index], column.show, text_width)).collect();
         for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
             let mut cells = cells.iter();
             push_line(&mut text, &columns, |_| {
