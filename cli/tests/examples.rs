@@ -56,7 +56,9 @@ fn the_first_run_needs_no_compiler_for_guests() {
     let (text, words) = streams(&output);
     assert_eq!(output.status.code(), Some(0), "{text}{words}");
     // Where two transactions met, by the program's own names.
-    for shown in ["of which wrong 0 restarts ", "harts 4 iterations 500 passed", "conflicts by requester", "transfer+0x"] {
+    for shown in
+        ["of which wrong 0 restarts ", "harts 4 iterations 500 passed", "conflicts by requester", "transfer+0x"]
+    {
         assert!(text.contains(shown) || words.contains(shown), "{shown}: {text}{words}");
     }
 }

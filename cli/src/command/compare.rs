@@ -57,7 +57,7 @@ pub struct Arguments {
     /// Built-in boards or TOML files, separated by commas
     #[arg(long, value_name = "PRESET|FILE,...", value_delimiter = ',', default_value = "metatm-2007")]
     board: Vec<PathBuf>,
-    /// Who goes on when two transactions meet, instead of the board's choice
+    /// The contention manager, which decides which party of a conflict goes on, instead of the board's
     #[arg(long, value_name = "NAME", value_parser = boot::manager_parser())]
     contention_manager: Option<Manager>,
     /// Follow every access, and fail runs in which a transaction is not isolated

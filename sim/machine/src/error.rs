@@ -28,7 +28,7 @@ pub enum MachineError {
     Snapshot { path: PathBuf, error: SnapshotError },
     #[error("cannot print what the guest printed: {0}")]
     Console(std::io::Error),
-    #[error("gdb on port {port} of the loopback interface: {error}")]
+    #[error("--gdb {port}: port {port} of the loopback interface: {error}")]
     Debugger { port: u16, error: std::io::Error },
     #[error("the state has no digest: {0}")]
     Digest(String),
