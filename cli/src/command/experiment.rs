@@ -91,7 +91,7 @@ pub fn run(
                 plan.runs_count(),
                 store.folder().display()
             );
-            return Ok(Exit::LimitReached);
+            return Ok(Exit::Stopped);
         }
     };
     output.write(&store, &report::of(&plan, &outcomes))?;
