@@ -163,7 +163,10 @@ fn a_snapshot_does_not_resume_on_a_changed_image() {
     let refusal = || Machine::resume(&snapshot).err().expect("refused").to_string();
     replace(byte[0] ^ 1);
     let line = refusal();
-    assert!(line.contains(text(&image)) && line.contains("not what it was when the state was saved"), "{line}");
+    assert!(
+        line.contains(text(&image)) && line.contains("its content has changed since the state was saved"),
+        "{line}"
+    );
     assert_eq!(line.lines().count(), 1);
 
     replace(byte[0]);
@@ -186,5 +189,5 @@ fn a_snapshot_with_a_written_image_does_not_resume_after_the_guest_wrote_more() 
     let options = snapshot_at(SnapshotEvent::Instructions(20_000_000), &snapshot);
     run(Machine::new(configuration).unwrap(), options, Typist::default()).healthy();
     let line = Machine::resume(&snapshot).err().expect("refused").to_string();
-    assert!(line.contains("not what it was when the state was saved"), "{line}");
+    assert!(line.contains("its content has changed since the state was saved"), "{line}");
 }

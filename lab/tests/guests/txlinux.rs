@@ -196,15 +196,25 @@ fn nothing_is_lost_where_few_steps_are_safe_or_sets_are_by_line() {
     boot(configuration).healthy().says(NOTHING_LOST);
 }
 
-/// A cx_end that is broken: sections commit before their bodies.
+/// A broken cx_end commits sections before their bodies. A test finds it where another hart comes between the two, which is a matter of
+/// the interleaving, and so of the seed.
 #[test]
 fn torn_sections_are_found() {
+    const SEEDS: u64 = 6;
     for test in ["counters", "lists", "balances"] {
-        let words =
-            format!("concord.run=locks concord.size=200 concord_test.test={test} concord_test.variant=broken-end");
-        let run = boot(txlinux("on", &words, 4, Gear::Functional));
-        assert_eq!(run.outcome.end.exit, Exit::Failed, "{test}: {:?}\n{}", run.outcome, run.console);
-        run.says(&format!("concord_test: {test}: failed"));
+        let is_found = |seed: u64| {
+            let words = format!(
+                "concord.run=locks concord.size=200 concord_test.test={test} concord_test.seed={seed} \
+                 concord_test.variant=broken-end"
+            );
+            let run = boot(txlinux("on", &words, 4, Gear::Functional));
+            let has_failed = run.outcome.end.exit == Exit::Failed;
+            if has_failed {
+                run.says(&format!("concord_test: {test}: failed"));
+            }
+            has_failed
+        };
+        assert!((1..=SEEDS).any(is_found), "{test}: no seed of {SEEDS} finds it");
     }
 }
 
@@ -289,7 +299,9 @@ fn handlers_on_the_interrupted_stack_break_the_kernel() {
         let words = "cx.entry=unsafe concord.run=locks concord.size=20 concord_test.test=stack";
         let run = boot(txlinux("on", words, harts, Gear::Functional));
         assert!(!run.console.contains("concord_test: stack: passed"), "{}", run.console);
-        assert!(matches!(run.outcome.end.exit, Exit::Panicked | Exit::Failed), "{:?}\n{}", run.outcome, run.console);
+        // A kernel whose stack is gone may reset before it says that it panics.
+        let is_broken = matches!(run.outcome.end.exit, Exit::Panicked | Exit::Failed | Exit::Reset);
+        assert!(is_broken, "{:?}\n{}", run.outcome, run.console);
     }
 }
 
