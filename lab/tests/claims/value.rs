@@ -1,5 +1,6 @@
 //! Numbers and how a page shows them.
 
+use concord_lab::report::table::grouped;
 use serde::Deserialize;
 
 /// A number of a table, with half the width of its confidence interval where the table has one.
@@ -84,27 +85,6 @@ impl Show {
     pub fn scaled(&self, value: Value) -> f64 {
         value.mean * self.kind.scale()
     }
-}
-
-/// A number with its digits in groups of three. A number that rounds to zero has no sign.
-fn grouped(number: f64, decimals: usize) -> String {
-    let plain = format!("{:.decimals$}", number.abs());
-    let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
-    let mut text = String::new();
-    if number < 0.0 && plain.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
-        text.push('-');
-    }
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if !fraction.is_empty() {
-        text.push('.');
-        text.push_str(fraction);
-    }
-    text
 }
 
 #[test]
