@@ -74,6 +74,8 @@ fn another_mode_is_refused() {
         ("cx=maybe", "cx=maybe: there is no maybe"),
         ("cx=on cx.safe=counter,ipl", "cx.safe=counter,ipl: there is no ipl"),
         ("cx=on cx.entry=fast", "cx.entry=fast: unsafe or safe is wanted"),
+        ("cx=on cx.policy=sometimes", "cx.policy=sometimes: adaptive or always is wanted"),
+        ("cx=on cx.raw=mm/nothing", "cx.raw=mm/nothing: there is no mm/nothing"),
     ] {
         // Before the console is there.
         let run = boot(ours(&format!("{words} earlycon=sbi concord.run=hello"), 2, Gear::Functional));
@@ -175,9 +177,10 @@ const NOTHING_LOST: &str = "locks: nothing was lost;";
 /// Every test of the locks' module, in one run.
 #[test]
 fn nothing_is_lost_in_any_mode() {
-    for mode in MODES {
-        let run =
-            boot(txlinux(mode, "concord.run=locks concord.size=40 concord_test.seed=7", 8, Gear::Functional)).healthy();
+    let policies = MODES.iter().map(|mode| (*mode, "adaptive")).chain([("ss", "always"), ("on", "always")]);
+    for (mode, policy) in policies {
+        let words = format!("cx.policy={policy} concord.run=locks concord.size=40 concord_test.seed=7");
+        let run = boot(txlinux(mode, &words, 8, Gear::Functional)).healthy();
         for test in ["counters", "lists", "balances", "wakeups", "stack"] {
             run.says(&format!("concord_test: {test}: passed on 8 processors"));
         }
@@ -188,10 +191,10 @@ fn nothing_is_lost_in_any_mode() {
 #[test]
 fn nothing_is_lost_where_few_steps_are_safe_or_sets_are_by_line() {
     for safe in ["none", "counter", "wake", "wake,ipi", "sfence"] {
-        let words = format!("cx.safe={safe} concord.run=locks concord.size=10 concord_test.seed=3");
+        let words = format!("cx.policy=always cx.safe={safe} concord.run=locks concord.size=10 concord_test.seed=3");
         boot(txlinux("on", &words, 4, Gear::Functional)).healthy().says(NOTHING_LOST);
     }
-    let mut configuration = txlinux("on", "concord.run=locks concord.size=10 concord_test.seed=3", 4, Gear::Functional);
+    let mut configuration = txlinux("on", "cx.policy=always concord.run=locks concord.size=10 concord_test.seed=3", 4, Gear::Functional);
     configuration.board.transactions.granularity = Granularity::Line;
     boot(configuration).healthy().says(NOTHING_LOST);
 }

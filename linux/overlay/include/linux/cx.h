@@ -61,6 +61,9 @@ DECLARE_STATIC_KEY_FALSE(cx_key_ipi);
 /* Holds back an interrupt to a processor. Returns false if the caller has to send it now. */
 bool cx_hold_interrupt(unsigned int cpu);
 
+/* In thread_info's cx_after_commit: interrupts are held back. */
+#define CX_AFTER_INTERRUPTS 1
+
 /* Sends the interrupts that were held back by the transaction that has just committed. */
 void cx_release_interrupts(void);
 

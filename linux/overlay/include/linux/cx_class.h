@@ -45,8 +45,13 @@ enum cx_class { CX_CLASSES(CX_CLASS_NUMBER) CX_CLASSES_COUNT };
 	CX_UNDER("net") ? CX_CLASS_net :								\
 	CX_UNDER("block") || CX_UNDER("drivers") ? CX_CLASS_block : CX_CLASS_other)
 
-/* Raw locks that a transaction may take: the locks of percpu counters, and the locks of a wake-up. */
+/*
+ * Raw locks that a transaction may take: the locks of percpu counters, tmpfs's count of its blocks and
+ * inodes, and the locks of a wake-up.
+ */
+#define CX_RAW_CLASSES(each) each(counter) each(shmem) each(wake)
 #define CX_RAW_IS_COUNTER CX_FILE("lib/percpu_counter")
+#define CX_RAW_IS_SHMEM CX_FILE("mm/shmem")
 #define CX_RAW_IS_WAKE CX_UNDER("kernel/sched")
 
 #endif

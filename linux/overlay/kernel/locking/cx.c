@@ -24,7 +24,10 @@ DEFINE_STATIC_KEY_FALSE(cx_key_lockref);
 #define CX_DEFINE(class) DEFINE_STATIC_KEY_FALSE(cx_key_##class);
 CX_CLASSES(CX_DEFINE)
 CX_DEFINE(counter)
+CX_DEFINE(shmem)
 CX_DEFINE(wake)
+CX_DEFINE(raw_counter)
+CX_DEFINE(raw_shmem)
 CX_DEFINE(ipi)
 CX_DEFINE(page_table)
 CX_DEFINE(statistics)
@@ -46,31 +49,69 @@ noinline void cx_queued_lock_slow(arch_spinlock_t *lock, u32 value, unsigned lon
 EXPORT_SYMBOL(cx_queued_lock_slow);
 
 /*
- * Decides how a restarted transaction goes on. Returns true if the section may try again. Returns
- * false, with the transaction ended, if the budget for the cause is used up.
+ * Notes a restart of this processor's transaction, and returns their number. One piece of assembler, for
+ * the reason that cx_count() gives.
+ */
+static __always_inline unsigned long cx_note_restart(const volatile void *lock, unsigned char *site, unsigned long caller)
+{
+	unsigned long after = static_branch_unlikely(&cx_key_adaptive) ? CX_AFTER_ACCOUNT : 0, scratch, restarts;
+
+	asm volatile(".insn i 0x0b, 4, x0, x0, 0\n"	/* xpush */
+		     "	sd %[lock], %[lock_at](%[attempt])\n"
+		     "	sd %[site], %[site_at](%[attempt])\n"
+		     "	sd %[caller], %[caller_at](%[attempt])\n"
+		     "	ld %[scratch], %[begin_at](%[attempt])\n"
+		     "	beq %[scratch], %[begin], 1f\n"
+		     "	sd %[begin], %[begin_at](%[attempt])\n"
+		     "	sd %[begin], %[restart_at](%[attempt])\n"
+		     "	sd x0, %[restarts_at](%[attempt])\n"
+		     "1:	ld %[restarts], %[restarts_at](%[attempt])\n"
+		     "	addi %[restarts], %[restarts], 1\n"
+		     "	sd %[restarts], %[restarts_at](%[attempt])\n"
+		     "	ld %[scratch], %[restart_at](%[attempt])\n"
+		     "	sd %[now], %[restart_at](%[attempt])\n"
+		     "	sub %[now], %[now], %[scratch]\n"
+		     "	ld %[scratch], %[lost_at](%[attempt])\n"
+		     "	add %[scratch], %[scratch], %[now]\n"
+		     "	sd %[scratch], %[lost_at](%[attempt])\n"
+		     "	ld %[scratch], 0(%[flags])\n"
+		     "	or %[scratch], %[scratch], %[after]\n"
+		     "	sd %[scratch], 0(%[flags])\n"
+		     "	.insn i 0x0b, 5, x0, x0, 0"	/* xpop */
+		     : [scratch] "=&r" (scratch), [restarts] "=&r" (restarts)
+		     : [attempt] "r" (this_cpu_ptr(&cx_attempt)), [lock] "r" (lock), [site] "r" (site), [caller] "r" (caller),
+		       [begin] "r" (xmetatm_csr_read(CSR_XBEGINTIME)), [now] "r" (csr_read(CSR_CYCLE)),
+		       [flags] "r" (&current_thread_info()->cx_after_commit), [after] "r" (after),
+		       [lock_at] "i" (offsetof(struct cx_attempt, lock)), [site_at] "i" (offsetof(struct cx_attempt, site)),
+		       [caller_at] "i" (offsetof(struct cx_attempt, caller)),
+		       [begin_at] "i" (offsetof(struct cx_attempt, begin_cycle)),
+		       [restart_at] "i" (offsetof(struct cx_attempt, restart_cycle)),
+		       [restarts_at] "i" (offsetof(struct cx_attempt, restarts)),
+		       [lost_at] "i" (offsetof(struct cx_attempt, lost_cycles))
+		     : "memory");
+	return restarts;
+}
+
+/*
+ * Decides how a restarted transaction goes on. Returns its number of restarts if the section may try
+ * again. Returns 0, with the transaction ended, if the budget for the cause is used up.
  *
  * Runs inside the transaction at depth 1, because a nested xbegin returns 0.
  */
-noinline bool cx_retry(unsigned long status, unsigned long base)
+noinline unsigned long cx_retry(unsigned long status, const volatile void *lock, unsigned char *site, unsigned long caller)
 {
 	struct cx_statistics *statistics = this_cpu_ptr(&cx_statistics);
 	unsigned long cause = xmetatm_cause(status);
-	/*
-	 * The counter has 16 bits and saturates; at its maximum it no longer tells how often this
-	 * section has restarted. Resetting it to 0 makes suspended transactions take their locks.
-	 */
-	unsigned long count = xmetatm_csr_read(CSR_XRESTARTS);
+	unsigned long restarts = cx_note_restart(lock, site, caller);
 
 	cx_count(&statistics->restarts[cause]);
 	if (xmetatm_code(status) != CX_CODE_NONE)
 		cx_count(&statistics->asked[xmetatm_code(status)]);
-	if (likely(count != U16_MAX) && likely((u16)(count - base) <= cx_budgets[cause]))
-		return true;
+	if (likely(restarts <= cx_budgets[cause]))
+		return restarts;
 	xend();
-	if (unlikely(count == U16_MAX))
-		xmetatm_csr_write(CSR_XRESTARTS, 0);
 	cx_count(&statistics->exclusive[cause]);
-	return false;
+	return 0;
 }
 
 /*
@@ -94,6 +135,90 @@ noinline bool cx_wait(const volatile void *word, bool nested)
 		xrestart(xmetatm_status(XMETATM_CAUSE_EXPLICIT, CX_CODE_WAITED));
 	xend();
 	return false;
+}
+
+/*
+ * Waits outside a transaction for a taken lock, whose owner and queue would make a transaction that
+ * waits inside lose again and again. Returns false if the section should join the queue instead: its
+ * account says so by now, or readers have the lock and it is a reader, or the wait takes too long.
+ */
+static noinline bool cx_wait_outside(const volatile void *word, unsigned char *site, unsigned long caller, int kind)
+{
+	unsigned long start = csr_read(CSR_CYCLE), flags;
+	unsigned int turns = cx_wait_turns;
+	bool is_free = !READ_ONCE(*(const volatile u32 *)word);
+
+	if (cx_ask(word, site, caller) == CX_LOCK)
+		return false;
+	if (is_free)
+		return true;
+	cx_note_fight(word, site, caller);
+	if (kind == CONCORD_SECTION_READ && !READ_ONCE(((const volatile struct qrwlock *)word)->wlocked))
+		return false;
+	concord_hint(CONCORD_HINT_LOCK_SPIN_BEGIN, word);
+	while (turns-- && !is_free) {
+		concord_hint(CONCORD_HINT_LOCK_TEST, word);
+		is_free = !READ_ONCE(*(const volatile u32 *)word);
+	}
+	concord_hint(CONCORD_HINT_LOCK_SPIN_ABANDONED, word);
+	local_irq_save(flags);
+	__this_cpu_add(cx_attempt.lost_cycles, csr_read(CSR_CYCLE) - start);
+	local_irq_restore(flags);
+	return is_free;
+}
+
+/*
+ * Times that a section goes back to waiting for its lock before it joins the queue, and restarts after
+ * which it asks its account whether it is still to be a transaction.
+ */
+#define CX_ROUNDS_MAX 8
+#define CX_ROUND_RESTARTS 4
+
+/*
+ * For a transaction that has restarted or has found the lock taken. Returns true if it has now
+ * subscribed to the word. Returns false, with the transaction ended, if the section has to take the
+ * lock.
+ */
+noinline bool cx_elide(const volatile void *word, unsigned char *site, unsigned long status, unsigned long caller, int kind)
+{
+	unsigned long restarts;
+	unsigned int rounds = 0;
+
+	if (cx_is_nested())
+		return cx_wait(word, true);
+	for (;;) {
+		restarts = 0;
+		if (status && !(restarts = cx_retry(status, word, site, caller)))
+			return false;
+		if (!static_branch_unlikely(&cx_key_adaptive)) {
+			if (xtest_w(word, 0))
+				return true;
+			/* Other readers hold the lock, and no writer: join them. */
+			if (kind == CONCORD_SECTION_READ && xtest_b(&((struct qrwlock *)word)->wlocked, 0)) {
+				xend();
+				return false;
+			}
+			return cx_wait(word, false);
+		}
+		if (restarts < CX_ROUND_RESTARTS && xtest_w(word, 0))
+			return true;
+		xend();
+		if (restarts >= CX_ROUND_RESTARTS)
+			cx_charge(word, site, caller, CX_ELIDE, cx_take_lost_cycles(), false);
+		if (++rounds > CX_ROUNDS_MAX || !cx_wait_outside(word, site, caller, kind))
+			return false;
+		status = xbegin();
+	}
+}
+
+/* The same for a section that has not begun its transaction, or whose outer section is one. */
+noinline bool cx_elide_fresh(const volatile void *word, unsigned char *site, unsigned long caller, int kind)
+{
+	unsigned long status = xbegin();
+
+	if (likely(!status) && likely(xtest_w(word, 0)))
+		return true;
+	return cx_elide(word, site, status, caller, kind);
 }
 
 /*
@@ -147,103 +272,239 @@ static __always_inline bool cx_is_optimistic(struct static_key_false *key)
 }
 
 /*
- * The functions from here on come in pairs. The one named _slow handles the rare cases and is always
- * the other's last call, so that the common path needs no stack frame.
+ * The functions from here on are the rare cases of those below them, and always their last call. So the
+ * common path needs no stack frame, and the return address here is the section's call site.
  */
-static noinline void cx_lock_slow(arch_spinlock_t *lock, unsigned long status, unsigned long base, unsigned long caller)
+/* The lock is taken, and the section wants it. */
+static noinline void cx_lock_queue(arch_spinlock_t *lock, unsigned char *site, u32 value)
 {
-	if (cx_try_again(lock, status, base)) {
-		cx_count_transactional();
-		cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, lock, caller);
+	unsigned long start = csr_read(CSR_CYCLE);
+
+	if (static_branch_unlikely(&cx_key_adaptive))
+		cx_note_fight(lock, site, _RET_IP_);
+	cx_queued_lock_slow(lock, value, _RET_IP_, CONCORD_SECTION_SPIN);
+	cx_acquired(lock, site, _RET_IP_, CX_LOCK, start);
+}
+
+static noinline unsigned long cx_lock_irqsave_queue(arch_spinlock_t *lock, unsigned char *site, u32 value, unsigned long flags)
+{
+	unsigned long start = csr_read(CSR_CYCLE);
+
+	if (static_branch_unlikely(&cx_key_adaptive))
+		cx_note_fight(lock, site, _RET_IP_);
+	cx_queued_lock_slow(lock, value, _RET_IP_, CONCORD_SECTION_SPIN);
+	cx_acquired(lock, site, _RET_IP_, CX_LOCK, start);
+	return flags;
+}
+
+static __always_inline void cx_is_transactional(const arch_spinlock_t *lock, unsigned long caller)
+{
+	cx_count_transactional();
+	cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, lock, caller);
+}
+
+static __always_inline void cx_lock_after_eliding(arch_spinlock_t *lock, unsigned char *site, unsigned long caller)
+{
+	unsigned long start = csr_read(CSR_CYCLE);
+
+	cx_acquire(lock, caller);
+	cx_acquired(lock, site, caller, CX_ELIDE, start);
+}
+
+/* The transaction has restarted, or has found the lock taken. */
+static noinline void cx_lock_slow(arch_spinlock_t *lock, unsigned char *site, unsigned long status)
+{
+	if (cx_elide(lock, site, status, _RET_IP_, CONCORD_SECTION_SPIN))
+		cx_is_transactional(lock, _RET_IP_);
+	else
+		cx_lock_after_eliding(lock, site, _RET_IP_);
+}
+
+/* The site neither elides nor locks without asking, or is inside a transaction. */
+static noinline void cx_lock_by_asking(arch_spinlock_t *lock, unsigned char *site)
+{
+	unsigned long start;
+	int value = 0;
+
+	if (!xgettxid() && cx_ask(lock, site, _RET_IP_) == CX_LOCK) {
+		start = csr_read(CSR_CYCLE);
+		if (atomic_try_cmpxchg_acquire(&lock->val, &value, _Q_LOCKED_VAL)) {
+			cx_hint_for(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_SPIN, lock, _RET_IP_);
+		} else {
+			cx_note_fight(lock, site, _RET_IP_);
+			cx_queued_lock_slow(lock, value, _RET_IP_, CONCORD_SECTION_SPIN);
+		}
+		cx_acquired(lock, site, _RET_IP_, CX_LOCK, start);
+	} else if (cx_elide_fresh(lock, site, _RET_IP_, CONCORD_SECTION_SPIN)) {
+		cx_is_transactional(lock, _RET_IP_);
 	} else {
-		cx_acquire(lock, caller);
+		cx_lock_after_eliding(lock, site, _RET_IP_);
 	}
 }
 
-static __always_inline void cx_lock(spinlock_t *lock, struct static_key_false *key, enum cx_class class)
+static noinline void cx_lock_page_table(arch_spinlock_t *lock)
+{
+	cx_not_in_transaction();
+	cx_acquire(lock, _RET_IP_);
+}
+
+static __always_inline void cx_lock(spinlock_t *lock, unsigned char *site, struct static_key_false *key, enum cx_class class)
 {
 	arch_spinlock_t *word = &lock->rlock.raw_lock;
-	unsigned long base, status;
+	unsigned long status;
+	unsigned char mode;
+	int value = 0;
 
 	if (!static_branch_unlikely(&cx_key) || !cx_is_optimistic(key)) {
-		cx_queued_lock(word, CONCORD_SECTION_SPIN);
+as_lock:
+		if (likely(atomic_try_cmpxchg_acquire(&word->val, &value, _Q_LOCKED_VAL)))
+			cx_hint(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_SPIN, word);
+		else
+			cx_lock_queue(word, site, value);
 	} else if (cx_is_page_table_lock(word, class)) {
-		cx_not_in_transaction();
-		cx_acquire(word, _RET_IP_);
-	} else {
-		/* A restart restores this register, but not the hardware's counter of restarts. */
-		base = xmetatm_csr_read(CSR_XRESTARTS);
+		cx_lock_page_table(word);
+	} else if (likely((mode = READ_ONCE(*site)) == CX_ELIDE)) {
 		status = xbegin();
 		if (likely(!status) && likely(xtest_w(word, 0))) {
 			cx_count_transactional();
 			cx_hint(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, word);
 		} else {
-			cx_lock_slow(word, status, base, _RET_IP_);
+			cx_lock_slow(word, site, status);
 		}
-	}
-}
-
-static noinline unsigned long cx_lock_irqsave_slow(arch_spinlock_t *lock, unsigned long status, unsigned long base,
-						   unsigned long caller, unsigned long flags)
-{
-	if (cx_try_again(lock, status, base)) {
-		cx_count_transactional();
-		cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, lock, caller);
-		local_irq_disable();
+	} else if (mode == CX_LOCK && !xgettxid()) {
+		goto as_lock;
 	} else {
-		local_irq_disable();
-		cx_acquire(lock, caller);
+		cx_lock_by_asking(word, site);
 	}
-	return flags;
 }
 
 /*
  * A transaction waits with interrupts unchanged and disables them once it is inside (figure 2). A
  * restart enables them again.
  */
-static __always_inline unsigned long cx_lock_irqsave(spinlock_t *lock, struct static_key_false *key)
+static noinline unsigned long cx_lock_irqsave_slow(arch_spinlock_t *lock, unsigned char *site, unsigned long status,
+						   unsigned long flags)
+{
+	if (cx_elide(lock, site, status, _RET_IP_, CONCORD_SECTION_SPIN)) {
+		cx_is_transactional(lock, _RET_IP_);
+		local_irq_disable();
+	} else {
+		local_irq_disable();
+		cx_lock_after_eliding(lock, site, _RET_IP_);
+	}
+	return flags;
+}
+
+static noinline unsigned long cx_lock_irqsave_by_asking(arch_spinlock_t *lock, unsigned char *site, unsigned long flags)
+{
+	unsigned long start;
+	int value = 0;
+
+	if (!xgettxid() && cx_ask(lock, site, _RET_IP_) == CX_LOCK) {
+		local_irq_disable();
+		start = csr_read(CSR_CYCLE);
+		if (atomic_try_cmpxchg_acquire(&lock->val, &value, _Q_LOCKED_VAL)) {
+			cx_hint_for(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_SPIN, lock, _RET_IP_);
+		} else {
+			cx_note_fight(lock, site, _RET_IP_);
+			cx_queued_lock_slow(lock, value, _RET_IP_, CONCORD_SECTION_SPIN);
+		}
+		cx_acquired(lock, site, _RET_IP_, CX_LOCK, start);
+	} else if (cx_elide_fresh(lock, site, _RET_IP_, CONCORD_SECTION_SPIN)) {
+		cx_is_transactional(lock, _RET_IP_);
+		local_irq_disable();
+	} else {
+		local_irq_disable();
+		cx_lock_after_eliding(lock, site, _RET_IP_);
+	}
+	return flags;
+}
+
+static __always_inline unsigned long cx_lock_irqsave(spinlock_t *lock, unsigned char *site, struct static_key_false *key)
 {
 	arch_spinlock_t *word = &lock->rlock.raw_lock;
-	unsigned long base, status, flags;
+	unsigned long status, flags;
+	unsigned char mode;
+	int value = 0;
 
 	local_save_flags(flags);
 	if (!static_branch_unlikely(&cx_key) || !cx_is_optimistic(key)) {
+as_lock:
 		local_irq_disable();
-		cx_queued_lock(word, CONCORD_SECTION_SPIN);
+		if (unlikely(!atomic_try_cmpxchg_acquire(&word->val, &value, _Q_LOCKED_VAL)))
+			return cx_lock_irqsave_queue(word, site, value, flags);
+		cx_hint(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_SPIN, word);
 		return flags;
 	}
-	base = xmetatm_csr_read(CSR_XRESTARTS);
+	mode = READ_ONCE(*site);
+	if (unlikely(mode != CX_ELIDE)) {
+		if (mode == CX_LOCK && !xgettxid())
+			goto as_lock;
+		return cx_lock_irqsave_by_asking(word, site, flags);
+	}
 	status = xbegin();
-	if (likely(!status) && likely(xtest_w(word, 0))) {
-		cx_count_transactional();
-		cx_hint(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, word);
-		local_irq_disable();
-		return flags;
-	}
-	return cx_lock_irqsave_slow(word, status, base, _RET_IP_, flags);
+	if (unlikely(status) || unlikely(!xtest_w(word, 0)))
+		return cx_lock_irqsave_slow(word, site, status, flags);
+	cx_count_transactional();
+	cx_hint(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, word);
+	local_irq_disable();
+	return flags;
 }
 
-static noinline int cx_trylock_slow(arch_spinlock_t *lock, unsigned long status, unsigned long base,
-				    unsigned long caller)
+static __always_inline int cx_trylock_as_lock(arch_spinlock_t *lock, unsigned long caller)
 {
-	if (!cx_retry(status, base)) {
-		if (!queued_spin_trylock(lock))
-			return 0;
-		cx_hint_for(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_SPIN, lock, caller);
-		return 1;
+	if (!queued_spin_trylock(lock))
+		return 0;
+	cx_hint_for(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_SPIN, lock, caller);
+	return 1;
+}
+
+static noinline int cx_trylock_slow(arch_spinlock_t *lock, unsigned char *site, unsigned long status)
+{
+	unsigned long start;
+	int is_taken;
+
+	if (!cx_retry(status, lock, site, _RET_IP_)) {
+		start = csr_read(CSR_CYCLE);
+		is_taken = cx_trylock_as_lock(lock, _RET_IP_);
+		cx_acquired(lock, site, _RET_IP_, CX_ELIDE, start);
+		return is_taken;
 	}
 	if (!xtest_w(lock, 0)) {
 		xend();
 		return 0;
 	}
-	cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, lock, caller);
+	cx_is_transactional(lock, _RET_IP_);
 	return 1;
 }
 
-static __always_inline int cx_trylock(spinlock_t *lock, struct static_key_false *key, enum cx_class class)
+static noinline int cx_trylock_by_asking(arch_spinlock_t *lock, unsigned char *site)
+{
+	unsigned long status;
+	int is_taken;
+
+	if (!xgettxid() && cx_ask(lock, site, _RET_IP_) == CX_LOCK) {
+		is_taken = cx_trylock_as_lock(lock, _RET_IP_);
+		/* Whoever only tries never waits. */
+		cx_charge(lock, site, _RET_IP_, CX_LOCK, 0, true);
+		return is_taken;
+	}
+	status = xbegin();
+	if (status)
+		return cx_trylock_slow(lock, site, status);
+	if (!xtest_w(lock, 0)) {
+		xend();
+		return 0;
+	}
+	cx_is_transactional(lock, _RET_IP_);
+	return 1;
+}
+
+static __always_inline int cx_trylock(spinlock_t *lock, unsigned char *site, struct static_key_false *key, enum cx_class class)
 {
 	arch_spinlock_t *word = &lock->rlock.raw_lock;
-	unsigned long base, status;
+	unsigned long status;
+	unsigned char mode;
 
 	if (!static_branch_unlikely(&cx_key) || !cx_is_optimistic(key))
 		return cx_queued_trylock(word, CONCORD_SECTION_SPIN);
@@ -251,10 +512,15 @@ static __always_inline int cx_trylock(spinlock_t *lock, struct static_key_false 
 		cx_not_in_transaction();
 		return cx_queued_trylock(word, CONCORD_SECTION_SPIN);
 	}
-	base = xmetatm_csr_read(CSR_XRESTARTS);
+	mode = READ_ONCE(*site);
+	if (unlikely(mode != CX_ELIDE)) {
+		if (mode == CX_LOCK && !xgettxid())
+			return cx_queued_trylock(word, CONCORD_SECTION_SPIN);
+		return cx_trylock_by_asking(word, site);
+	}
 	status = xbegin();
 	if (unlikely(status))
-		return cx_trylock_slow(word, status, base, _RET_IP_);
+		return cx_trylock_slow(word, site, status);
 	if (unlikely(!xtest_w(word, 0))) {
 		xend();
 		return 0;
@@ -265,41 +531,41 @@ static __always_inline int cx_trylock(spinlock_t *lock, struct static_key_false 
 }
 
 #define CX_FORMS(class)									\
-void __lockfunc cx_spin_lock_##class(spinlock_t *lock)					\
+void __lockfunc cx_spin_lock_##class(spinlock_t *lock, unsigned char *site)		\
 {											\
-	cx_lock(lock, &cx_key_##class, CX_CLASS_##class);				\
+	cx_lock(lock, site, &cx_key_##class, CX_CLASS_##class);				\
 }											\
 EXPORT_SYMBOL(cx_spin_lock_##class);							\
 											\
-void __lockfunc cx_spin_lock_bh_##class(spinlock_t *lock)				\
+void __lockfunc cx_spin_lock_bh_##class(spinlock_t *lock, unsigned char *site)		\
 {											\
 	__local_bh_disable_ip(_RET_IP_, SOFTIRQ_LOCK_OFFSET);				\
-	cx_lock(lock, &cx_key_##class, CX_CLASS_##class);				\
+	cx_lock(lock, site, &cx_key_##class, CX_CLASS_##class);				\
 }											\
 EXPORT_SYMBOL(cx_spin_lock_bh_##class);							\
 											\
-void __lockfunc cx_spin_lock_irq_##class(spinlock_t *lock)				\
+void __lockfunc cx_spin_lock_irq_##class(spinlock_t *lock, unsigned char *site)		\
 {											\
-	cx_lock_irqsave(lock, &cx_key_##class);					\
+	cx_lock_irqsave(lock, site, &cx_key_##class);					\
 }											\
 EXPORT_SYMBOL(cx_spin_lock_irq_##class);						\
 											\
-unsigned long __lockfunc cx_spin_lock_irqsave_##class(spinlock_t *lock)			\
+unsigned long __lockfunc cx_spin_lock_irqsave_##class(spinlock_t *lock, unsigned char *site)	\
 {											\
-	return cx_lock_irqsave(lock, &cx_key_##class);				\
+	return cx_lock_irqsave(lock, site, &cx_key_##class);				\
 }											\
 EXPORT_SYMBOL(cx_spin_lock_irqsave_##class);						\
 											\
-int __lockfunc cx_spin_trylock_##class(spinlock_t *lock)				\
+int __lockfunc cx_spin_trylock_##class(spinlock_t *lock, unsigned char *site)		\
 {											\
-	return cx_trylock(lock, &cx_key_##class, CX_CLASS_##class);			\
+	return cx_trylock(lock, site, &cx_key_##class, CX_CLASS_##class);		\
 }											\
 EXPORT_SYMBOL(cx_spin_trylock_##class);							\
 											\
-int __lockfunc cx_spin_trylock_bh_##class(spinlock_t *lock)				\
+int __lockfunc cx_spin_trylock_bh_##class(spinlock_t *lock, unsigned char *site)	\
 {											\
 	__local_bh_disable_ip(_RET_IP_, SOFTIRQ_LOCK_OFFSET);				\
-	if (cx_trylock(lock, &cx_key_##class, CX_CLASS_##class))			\
+	if (cx_trylock(lock, site, &cx_key_##class, CX_CLASS_##class))			\
 		return 1;								\
 	__local_bh_enable_ip(_RET_IP_, SOFTIRQ_LOCK_OFFSET);				\
 	return 0;									\
@@ -346,12 +612,12 @@ void __lockfunc cx_spin_unlock_irqrestore(spinlock_t *lock, unsigned long flags)
 }
 EXPORT_SYMBOL(cx_spin_unlock_irqrestore);
 
-void cx_spin_lock_page_table(spinlock_t *lock)
+void cx_spin_lock_page_table(spinlock_t *lock, unsigned char *site)
 {
 	if (static_branch_unlikely(&cx_key_page_table))
 		cx_exclusive(lock);
 	else
-		cx_spin_lock_mm(lock);
+		cx_spin_lock_mm(lock, site);
 }
 EXPORT_SYMBOL(cx_spin_lock_page_table);
 
@@ -383,7 +649,7 @@ EXPORT_SYMBOL(cx_spin_is_held);
 
 void cx_optimistic(spinlock_t *lock)
 {
-	cx_spin_lock_other(lock);
+	cx_spin_lock_other(lock, CX_SITE());
 }
 EXPORT_SYMBOL(cx_optimistic);
 

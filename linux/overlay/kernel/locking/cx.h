@@ -6,10 +6,19 @@
 #include <linux/cx.h>
 #include <linux/cx_class.h>
 #include <linux/percpu.h>
+#include <asm/csr.h>
+
+#include "cx_account.h"
+
+struct seq_file;
 
 /* Steps beyond the paper that cx.safe= chooses one by one. */
 DECLARE_STATIC_KEY_FALSE(cx_key_counter);
+DECLARE_STATIC_KEY_FALSE(cx_key_shmem);
 DECLARE_STATIC_KEY_FALSE(cx_key_wake);
+/* Raw locks whose sections are transactions of their own, as cx.raw= chooses. */
+DECLARE_STATIC_KEY_FALSE(cx_key_raw_counter);
+DECLARE_STATIC_KEY_FALSE(cx_key_raw_shmem);
 /* Set while page-table locks are always taken as locks, that is, without the step "sfence". */
 DECLARE_STATIC_KEY_FALSE(cx_key_page_table);
 DECLARE_STATIC_KEY_FALSE(cx_key_statistics);
@@ -65,8 +74,71 @@ static __always_inline void cx_count(unsigned long *word)
 		     : "=&r" (scratch), "+m" (*word));
 }
 
-bool cx_retry(unsigned long status, unsigned long base);
+/* What the byte of a site says. The first two are those of enum cx_mode, without further questions. */
+#define CX_SITE_ASK 2 /* the account decides, which may be the lock's own (cx_site.c) */
+
+/* cx.policy=adaptive: sites learn whether to elide. Otherwise every byte of a site stays CX_ELIDE. */
+DECLARE_STATIC_KEY_FALSE(cx_key_adaptive);
+
+/*
+ * What the restarts of this processor's section have cost it so far. Restarts write it between xpush and
+ * xpop, so it is in no transaction's sets.
+ */
+struct cx_attempt {
+	/* The section, and where it was called. */
+	const volatile void *lock;
+	unsigned char *site;
+	unsigned long caller;
+	/* The begin time of its transaction, and the time of its last restart. */
+	unsigned long begin_cycle;
+	unsigned long restart_cycle;
+	/* Restarts of this transaction. */
+	unsigned long restarts;
+	/* Cycles lost, and not charged to an account yet. */
+	unsigned long lost_cycles;
+};
+DECLARE_PER_CPU(struct cx_attempt, cx_attempt);
+
+/* In thread_info's cx_after_commit, beside CX_AFTER_INTERRUPTS: cx_attempt has something to charge. */
+#define CX_AFTER_ACCOUNT 2
+void cx_after_commit(void);
+
+enum cx_mode cx_ask(const volatile void *lock, unsigned char *site, unsigned long caller);
+void cx_note_fight(const volatile void *lock, unsigned char *site, unsigned long caller);
+void cx_charge(const volatile void *lock, unsigned char *site, unsigned long caller, enum cx_mode mode, unsigned long cycles,
+	       bool is_end);
+unsigned long cx_take_lost_cycles(void);
+void cx_site_init(void);
+int cx_sites_show(struct seq_file *file, void *unused);
+
+unsigned long cx_retry(unsigned long status, const volatile void *lock, unsigned char *site, unsigned long caller);
 bool cx_wait(const volatile void *word, bool nested);
+bool cx_elide(const volatile void *word, unsigned char *site, unsigned long status, unsigned long caller, int kind);
+bool cx_elide_fresh(const volatile void *word, unsigned char *site, unsigned long caller, int kind);
+
+/* Acquiring a lock that nobody has takes fewer cycles. */
+#define CX_LONG_ACQUIRE_CYCLES 128
+/* Outside a window, one in so many long acquisitions is charged, and counts for all of them. */
+#define CX_SAMPLE 32
+
+/*
+ * For a section that has taken its lock, by the mode that it had asked for: charges the cycles that this
+ * took.
+ */
+static __always_inline void cx_acquired(const volatile void *lock, unsigned char *site, unsigned long caller,
+					enum cx_mode mode, unsigned long start)
+{
+	unsigned long now = csr_read(CSR_CYCLE), cycles = now - start;
+
+	if (!static_branch_unlikely(&cx_key_adaptive))
+		return;
+	if (mode == CX_ELIDE)
+		cx_charge(lock, site, caller, mode, cx_take_lost_cycles() + cycles, true);
+	else if (READ_ONCE(*site) == CX_SITE_ASK)
+		cx_charge(lock, site, caller, mode, cycles > CX_LONG_ACQUIRE_CYCLES ? cycles : 0, true);
+	else if (unlikely(cycles > CX_LONG_ACQUIRE_CYCLES) && now % CX_SAMPLE == 0)
+		cx_charge(lock, site, caller, mode, cycles * CX_SAMPLE, true);
+}
 
 /*
  * Precedes operations that a transaction cannot contain. Restarts the current transaction, if there is
@@ -83,18 +155,6 @@ static __always_inline bool cx_is_nested(void)
 	return xmetatm_depth(xmetatm_csr_read(CSR_XSTATUS)) > 1;
 }
 
-/*
- * For a transaction that has restarted or has found the lock taken. Returns true if it has now
- * subscribed to the word. Returns false, with the transaction ended, if the section has to take the
- * lock.
- */
-static __always_inline bool cx_try_again(const volatile void *word, unsigned long status, unsigned long base)
-{
-	if (status && !cx_retry(status, base))
-		return false;
-	return xtest_w(word, 0) || cx_wait(word, cx_is_nested());
-}
-
 static __always_inline void cx_count_transactional(void)
 {
 	if (static_branch_unlikely(&cx_key_statistics))
@@ -105,8 +165,8 @@ static __always_inline void cx_commit(const volatile void *word)
 {
 	cx_hint(CONCORD_HINT_SECTION_END, word);
 	xend();
-	if (unlikely(READ_ONCE(current_thread_info()->cx_held_interrupts)))
-		cx_release_interrupts();
+	if (unlikely(READ_ONCE(current_thread_info()->cx_after_commit)))
+		cx_after_commit();
 }
 
 #endif

@@ -27,6 +27,14 @@ static char *safe = "all";
 module_param(safe, charp, 0444);
 MODULE_PARM_DESC(safe, "steps beyond the paper: all, none, or of counter, wake, ipi, sfence");
 
+static char *policy = "adaptive";
+module_param(policy, charp, 0444);
+MODULE_PARM_DESC(policy, "adaptive: sites learn whether transactions or locks lose fewer cycles; always: transactions first");
+
+static char *raw = "mm/shmem,lib/percpu_counter";
+module_param(raw, charp, 0444);
+MODULE_PARM_DESC(raw, "files whose raw locks begin transactions: none, or of mm/shmem, lib/percpu_counter");
+
 static char *entry = "safe";
 module_param(entry, charp, 0444);
 MODULE_PARM_DESC(entry, "unsafe: handlers stay on the interrupted stack, which breaks the kernel");
@@ -80,6 +88,10 @@ static const struct cx_name steps[] __initconst = {
 	{ "counter", &cx_key_counter }, { "wake", &cx_key_wake }, { "ipi", &cx_key_ipi }, { "sfence", NULL },
 };
 
+static const struct cx_name raw_files[] __initconst = {
+	{ "mm/shmem", &cx_key_raw_shmem }, { "lib/percpu_counter", &cx_key_raw_counter },
+};
+
 static bool sfence_is_safe __initdata;
 
 /* The error found in the boot parameters. cx_debugfs_init() reports it, when there is a console. */
@@ -123,11 +135,28 @@ static void __init enable_all(const struct cx_name *known, size_t count)
 		enable(&known[index]);
 }
 
+/* The whole conversion, and the paper's by subsystem. */
+static bool is_on __initdata, is_subsystems __initdata;
+
 static bool __init is_one_of(const char *parameter, const char *value, const char *yes, const char *no)
 {
 	if (strcmp(value, yes) && strcmp(value, no))
 		complain("cx.%s=%s: %s or %s is wanted", parameter, value, yes, no);
 	return !strcmp(value, yes);
+}
+
+/*
+ * A reader of a seqlock never waits for a lock, so rent or buy never buys a transaction for it, and a
+ * transaction costs more cycles than two comparisons of the count: adaptive leaves it as it is.
+ */
+static void __init choose_policy(void)
+{
+	if (is_one_of("policy", policy, "adaptive", "always"))
+		cx_site_init();
+	else if (is_on || is_subsystems)
+		static_branch_enable(&cx_key_seqlock);
+	if (is_on && strcmp(raw, "none"))
+		enable_listed("cx.raw", raw, raw_files, ARRAY_SIZE(raw_files));
 }
 
 /*
@@ -162,18 +191,19 @@ static int __init cx_init(void)
 		static_branch_enable(&cx_key_statistics);
 
 	if (!strcmp(mode, "on")) {
+		is_on = true;
 		enable_all(classes, ARRAY_SIZE(classes));
 		static_branch_enable(&cx_key_rwlock);
-		static_branch_enable(&cx_key_seqlock);
 	} else if (!strcmp(mode, "ss")) {
+		is_subsystems = true;
 		enable_all(classes, CX_CLASSES_OF_SUBSYSTEMS);
 		static_branch_enable(&cx_key_tasklist);
-		static_branch_enable(&cx_key_seqlock);
 	} else {
 		enable_listed("cx", mode, classes, ARRAY_SIZE(classes));
 	}
+	choose_policy();
 	static_branch_enable(&cx_key);
-	pr_info("transactions: %s, safe inside them: %s\n", mode, safe);
+	pr_info("transactions: %s, %s, safe inside them: %s\n", mode, policy, safe);
 	return 0;
 }
 early_initcall(cx_init);
@@ -226,6 +256,8 @@ static int mode_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(mode);
 
+DEFINE_SHOW_ATTRIBUTE(cx_sites);
+
 static int __init cx_debugfs_init(void)
 {
 	struct dentry *folder;
@@ -237,6 +269,7 @@ static int __init cx_debugfs_init(void)
 
 	debugfs_create_file("statistics", 0444, folder, NULL, &statistics_fops);
 	debugfs_create_file("mode", 0444, folder, NULL, &mode_fops);
+	debugfs_create_file("sites", 0444, folder, NULL, &cx_sites_fops);
 	return 0;
 }
 late_initcall(cx_debugfs_init);

@@ -44,6 +44,7 @@ bool cx_hold_interrupt(unsigned int cpu)
 	if (!static_branch_unlikely(&cx_key_ipi) || !xgettxid())
 		return false;
 	current_thread_info()->cx_held_interrupts |= BIT(cpu);
+	current_thread_info()->cx_after_commit |= CX_AFTER_INTERRUPTS;
 	return true;
 }
 
@@ -57,9 +58,6 @@ void cx_release_interrupts(void)
 	unsigned long held, flags;
 	unsigned int cpu;
 
-	/* Only an inner section of the transaction has ended. */
-	if (xgettxid())
-		return;
 	local_irq_save(flags);
 	held = thread->cx_held_interrupts;
 	thread->cx_held_interrupts = 0;

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The account that decides whether a section runs as a transaction or takes its lock: rent or buy, by
+ * measured cycles. Plain arithmetic without a kernel's help, so that a program can test it.
+ *
+ * Both ways of running a section cost cycles beyond the section itself: a transaction loses what a
+ * restart throws away, its back-off, and its wait for a lock that is taken; a lock costs the wait for
+ * it. An account learns the mean of either from windows, in which every execution counts. Between two
+ * windows only executions that lost cycles report, so that an execution without trouble costs nothing.
+ *
+ * - While the mode in force has lost less than the account's patience, nothing happens.
+ * - Then a window measures that mode. If the other mode promises to be cheaper, it comes into force, and
+ *   a window measures it too. A mode never tried promises to cost nothing.
+ * - Otherwise the patience doubles, up to CX_PATIENCE_MAX. After one such window, then two, four and so
+ *   on, up to CX_QUIET_MAX, the other mode is tried in a window although its old mean does not promise
+ *   anything, because circumstances change.
+ *
+ * This is the doubling of ski rental (Karlin, Manasse, McGeoch, Owicki: "Competitive Randomized Algorithms
+ * for Nonuniform Problems", Algorithmica 1994): a trial of the other mode costs a bounded number of
+ * executions, and the time between two trials doubles.
+ */
+#ifndef _KERNEL_LOCKING_CX_ACCOUNT_H
+#define _KERNEL_LOCKING_CX_ACCOUNT_H
+
+/* How a section runs. CX_ELIDE is 0, so that a site in zeroed memory begins there. */
+enum cx_mode { CX_ELIDE, CX_LOCK, CX_MODES };
+
+/* Executions in a window. */
+#define CX_WINDOW 32
+/* A window ends early when its executions have lost this many cycles. */
+#define CX_WINDOW_CYCLES_MAX 32768
+/* Windows that confirm a mode before the other is tried again, at most. */
+#define CX_QUIET_MAX 1024
+/* Cycles that the mode in force may lose before a window measures it. */
+#define CX_PATIENCE_MIN 4096
+#define CX_PATIENCE_MAX (1 << 17)
+/* A mode has to be cheaper by more than this many cycles, and by an eighth, to replace the other. */
+#define CX_MARGIN_CYCLES 16
+
+struct cx_account {
+	/* Cycles lost since the beginning, by mode. */
+	unsigned long total_cycles[CX_MODES];
+	/* Cycles that an execution loses in the mean, by mode. */
+	unsigned int mean_cycles[CX_MODES];
+	/* Cycles lost in this window or, outside a window, since the last one. */
+	unsigned int lost_cycles;
+	unsigned int patience_cycles;
+	/* Executions of this window. */
+	unsigned char executions;
+	unsigned char mode;
+	unsigned char is_window;
+	/* The window is that of a mode that is tried without promise. */
+	unsigned char is_trial;
+	/* Windows that have confirmed the mode since the last trial, and how many it takes for the next. */
+	unsigned short quiet_windows;
+	unsigned short quiet_windows_min;
+	/* Set while a processor changes the account. */
+	unsigned char is_busy;
+};
+
+static inline void cx_account_begin(struct cx_account *account, enum cx_mode mode)
+{
+	account->mode = mode;
+	account->is_window = 0;
+	account->is_trial = 0;
+	account->quiet_windows = 0;
+	account->quiet_windows_min = 1;
+	account->executions = 0;
+	account->lost_cycles = 0;
+	account->patience_cycles = CX_PATIENCE_MIN;
+	account->mean_cycles[CX_ELIDE] = 0;
+	account->mean_cycles[CX_LOCK] = 0;
+}
+
+static inline void cx_account_open_window(struct cx_account *account)
+{
+	account->is_window = 1;
+	account->executions = 0;
+	account->lost_cycles = 0;
+}
+
+/* The cycles that are enough to see that a mode is no better than the other. */
+static inline unsigned int cx_account_window_cycles_max(const struct cx_account *account)
+{
+	if (account->is_trial)
+		return 2 * CX_WINDOW * (account->mean_cycles[!account->mode] + CX_MARGIN_CYCLES);
+	return CX_WINDOW_CYCLES_MAX;
+}
+
+static inline void cx_account_close_window(struct cx_account *account)
+{
+	unsigned int other = !account->mode, executions = account->executions ? account->executions : 1;
+	unsigned int mean = account->lost_cycles / executions, is_better;
+
+	account->mean_cycles[account->mode] = mean;
+	is_better = mean > account->mean_cycles[other] + account->mean_cycles[other] / 8 + CX_MARGIN_CYCLES;
+	if (account->is_trial) {
+		account->quiet_windows = 0;
+		if (!is_better)
+			account->quiet_windows_min = 1;
+		else if (account->quiet_windows_min < CX_QUIET_MAX)
+			account->quiet_windows_min *= 2;
+	}
+	account->is_trial = 0;
+	if (!is_better && mean > CX_MARGIN_CYCLES && ++account->quiet_windows >= account->quiet_windows_min)
+		account->is_trial = 1;
+	if (is_better || account->is_trial) {
+		account->mode = other;
+		cx_account_open_window(account);
+		return;
+	}
+	account->is_window = 0;
+	account->lost_cycles = 0;
+	if (account->patience_cycles < CX_PATIENCE_MAX)
+		account->patience_cycles *= 2;
+}
+
+/*
+ * A section has lost these cycles in this mode. It reports once at its end, and may report before that. In
+ * a window every section reports, also one that has lost nothing. Returns true if the account now wants
+ * something else.
+ */
+static inline int cx_account_charge(struct cx_account *account, enum cx_mode mode, unsigned long cycles, int is_end)
+{
+	account->total_cycles[mode] += cycles;
+	/* It began before the present mode came into force. */
+	if (mode != account->mode)
+		return 0;
+	account->lost_cycles += cycles < CX_PATIENCE_MAX ? cycles : CX_PATIENCE_MAX;
+	if (!account->is_window) {
+		if (account->lost_cycles < account->patience_cycles)
+			return 0;
+		cx_account_open_window(account);
+		return 1;
+	}
+	account->executions += is_end;
+	if (account->executions < CX_WINDOW && account->lost_cycles < cx_account_window_cycles_max(account))
+		return 0;
+	cx_account_close_window(account);
+	return 1;
+}
+
+#endif

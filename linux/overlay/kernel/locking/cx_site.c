@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The accounts by which sections become transactions or locks (cx_account.h), and the choice of the
+ * account.
+ *
+ * Conflicts over data are a property of code, so a site, that is, one expansion of spin_lock() and its
+ * kin, has an account for all locks that it takes. Waiting is a property of a lock: where processors
+ * fight for one, its sections have to agree on a mode, because sites of one lock in different modes are
+ * the worst of all (whoever takes the lock makes every transaction of it lose, and does not feel it). So
+ * a lock that is fought for gets an account of its own, which decides for all of its sites.
+ *
+ * All of this runs outside transactions, on slow paths. A change that another processor is making at the
+ * same time is not waited for: its charge is dropped.
+ */
+#include <linux/atomic.h>
+#include <linux/cache.h>
+#include <linux/export.h>
+#include <linux/hash.h>
+#include <linux/irqflags.h>
+#include <linux/memblock.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "cx.h"
+
+/* More than twice the sites of the kernel. */
+#define CX_SITES_SHIFT 13
+#define CX_LOCKS_SHIFT 9
+
+/* Fights after which a lock's own account decides, if no other lock with the same hash is fought for. */
+#define CX_FIGHTS_MIN 4
+#define CX_FIGHTS_MAX 64
+
+struct cx_site_account {
+	struct cx_account account;
+	unsigned char *site;
+	unsigned long caller;
+} ____cacheline_aligned;
+
+struct cx_lock_account {
+	struct cx_account account;
+	const volatile void *lock;
+	unsigned int fights;
+} ____cacheline_aligned;
+
+static struct cx_site_account *sites __read_mostly;
+static struct cx_lock_account *locks __read_mostly;
+
+DEFINE_STATIC_KEY_FALSE(cx_key_adaptive);
+DEFINE_PER_CPU(struct cx_attempt, cx_attempt);
+
+void __init cx_site_init(void)
+{
+	sites = kcalloc(1 << CX_SITES_SHIFT, sizeof(*sites), GFP_KERNEL | __GFP_NOFAIL);
+	locks = kcalloc(1 << CX_LOCKS_SHIFT, sizeof(*locks), GFP_KERNEL | __GFP_NOFAIL);
+	static_branch_enable(&cx_key_adaptive);
+}
+
+/* The account of a site, which is made when there is none; NULL if the table is full. */
+static struct cx_site_account *find_site(unsigned char *site, unsigned long caller)
+{
+	unsigned long index = hash_ptr(site, CX_SITES_SHIFT), probe;
+
+	for (probe = 0; probe < 16; probe++) {
+		struct cx_site_account *found = &sites[(index + probe) & ((1 << CX_SITES_SHIFT) - 1)];
+		unsigned char *present = READ_ONCE(found->site);
+
+		if (present == site)
+			return found;
+		if (!present && !(present = cmpxchg(&found->site, NULL, site))) {
+			found->caller = caller;
+			cx_account_begin(&found->account, CX_ELIDE);
+			return found;
+		}
+		if (present == site)
+			return found;
+	}
+	return NULL;
+}
+
+static struct cx_lock_account *lock_slot(const volatile void *lock)
+{
+	return &locks[hash_ptr((const void *)lock, CX_LOCKS_SHIFT)];
+}
+
+static bool governs(const struct cx_lock_account *slot, const volatile void *lock)
+{
+	return READ_ONCE(slot->lock) == lock && READ_ONCE(slot->fights) >= CX_FIGHTS_MIN;
+}
+
+static struct cx_account *find(const volatile void *lock, unsigned char *site, unsigned long caller)
+{
+	struct cx_lock_account *slot = lock_slot(lock);
+	struct cx_site_account *found;
+
+	if (governs(slot, lock))
+		return &slot->account;
+	found = find_site(site, caller);
+	return found ? &found->account : NULL;
+}
+
+static bool try_begin(struct cx_account *account)
+{
+	return !READ_ONCE(account->is_busy) && !xchg(&account->is_busy, 1);
+}
+
+static void end(struct cx_account *account)
+{
+	smp_store_release(&account->is_busy, 0);
+}
+
+static void set_site(unsigned char *site, unsigned char what)
+{
+	if (READ_ONCE(*site) != what)
+		WRITE_ONCE(*site, what);
+}
+
+/*
+ * A site of a lock that is fought for has to ask. Once in a while a site that need not ask (any more) gets
+ * rid of the question.
+ */
+static void update_site(const struct cx_account *account, const volatile void *lock, unsigned char *site, bool is_due)
+{
+	const struct cx_lock_account *slot = lock_slot(lock);
+
+	if (account->is_window)
+		set_site(site, CX_SITE_ASK);
+	else if (account != &slot->account)
+		set_site(site, is_due ? account->mode : READ_ONCE(*site));
+	else if (READ_ONCE(*site) != account->mode)
+		set_site(site, CX_SITE_ASK);
+}
+
+/* The mode of a section that begins outside a transaction. */
+enum cx_mode cx_ask(const volatile void *lock, unsigned char *site, unsigned long caller)
+{
+	struct cx_account *account = find(lock, site, caller);
+	struct cx_attempt *attempt;
+	unsigned long flags;
+
+	if (!account)
+		return CX_LOCK;
+	if (account->is_window && account->mode == CX_ELIDE) {
+		/* It counts also if it loses nothing. */
+		local_irq_save(flags);
+		attempt = this_cpu_ptr(&cx_attempt);
+		attempt->lock = lock;
+		attempt->site = site;
+		attempt->caller = caller;
+		current_thread_info()->cx_after_commit |= CX_AFTER_ACCOUNT;
+		local_irq_restore(flags);
+	} else {
+		update_site(account, lock, site, csr_read(CSR_CYCLE) % CX_SAMPLE == 0);
+	}
+	return account->mode;
+}
+
+/* Charges what a section has lost; cx_account_charge() says when. */
+void cx_charge(const volatile void *lock, unsigned char *site, unsigned long caller, enum cx_mode mode, unsigned long cycles,
+	       bool is_end)
+{
+	struct cx_account *account = find(lock, site, caller);
+	bool is_changed;
+
+	if (!account || !try_begin(account))
+		return;
+	is_changed = cx_account_charge(account, mode, cycles, is_end);
+	update_site(account, lock, site, is_changed);
+	end(account);
+}
+
+/* A section has found its lock taken. */
+void cx_note_fight(const volatile void *lock, unsigned char *site, unsigned long caller)
+{
+	struct cx_lock_account *slot = lock_slot(lock);
+	struct cx_site_account *found;
+
+	if (governs(slot, lock) || !try_begin(&slot->account))
+		return;
+	if (slot->lock == lock) {
+		slot->fights++;
+	} else if (slot->fights) {
+		slot->fights--;
+	} else {
+		found = find_site(site, caller);
+		cx_account_begin(&slot->account, found ? found->account.mode : CX_LOCK);
+		WRITE_ONCE(slot->lock, lock);
+		WRITE_ONCE(slot->fights, 1);
+	}
+	end(&slot->account);
+}
+
+/* What the section on this processor has lost and not been charged for. */
+unsigned long cx_take_lost_cycles(void)
+{
+	unsigned long flags, lost;
+
+	local_irq_save(flags);
+	lost = __this_cpu_read(cx_attempt.lost_cycles);
+	__this_cpu_write(cx_attempt.lost_cycles, 0);
+	current_thread_info()->cx_after_commit &= ~CX_AFTER_ACCOUNT;
+	local_irq_restore(flags);
+	return lost;
+}
+
+/* Runs when a section has committed and cx_after_commit was not 0. */
+void cx_after_commit(void)
+{
+	struct cx_attempt attempt;
+	unsigned long flags, what;
+
+	/* Only an inner section of the transaction has ended. */
+	if (xgettxid())
+		return;
+	local_irq_save(flags);
+	what = current_thread_info()->cx_after_commit;
+	current_thread_info()->cx_after_commit = 0;
+	attempt = *this_cpu_ptr(&cx_attempt);
+	__this_cpu_write(cx_attempt.lost_cycles, 0);
+	local_irq_restore(flags);
+	if (what & CX_AFTER_ACCOUNT)
+		cx_charge(attempt.lock, attempt.site, attempt.caller, CX_ELIDE, attempt.lost_cycles, true);
+	if (what & CX_AFTER_INTERRUPTS)
+		cx_release_interrupts();
+}
+EXPORT_SYMBOL(cx_after_commit);
+
+static void show(struct seq_file *file, const struct cx_account *account)
+{
+	seq_printf(file, "%s%s %lu %lu %u %u ", account->mode == CX_ELIDE ? "elide" : "lock", account->is_window ? "+" : "",
+		   account->total_cycles[CX_ELIDE], account->total_cycles[CX_LOCK],
+		   account->mean_cycles[CX_ELIDE], account->mean_cycles[CX_LOCK]);
+}
+
+/* A line for each account that was charged. */
+int cx_sites_show(struct seq_file *file, void *unused)
+{
+	unsigned int index;
+
+	seq_puts(file, "mode cycles-lost-eliding cycles-lost-locking mean-eliding mean-locking place\n");
+	if (!sites)
+		return 0;
+	for (index = 0; index < 1 << CX_SITES_SHIFT; index++) {
+		if (sites[index].site) {
+			show(file, &sites[index].account);
+			seq_printf(file, "%pS\n", (void *)sites[index].caller);
+		}
+	}
+	for (index = 0; index < 1 << CX_LOCKS_SHIFT; index++) {
+		if (governs(&locks[index], locks[index].lock)) {
+			show(file, &locks[index].account);
+			seq_printf(file, "lock %pS\n", (void *)locks[index].lock);
+		}
+	}
+	return 0;
+}
