@@ -6,6 +6,9 @@ use crate::op::{Atomic, Kind, Op, SINK};
 use concord_abi::hint::Hint;
 use concord_abi::htm::{Control, OPCODE_CUSTOM_0, OPCODE_CUSTOM_1, OPCODE_CUSTOM_2, Width};
 
+/// `pause` (unprivileged specification, "Zihintpause"): a fence of nothing before writes after it.
+const PAUSE: u32 = 0x0100_000f;
+
 /// The fields of an instruction word.
 #[derive(Clone, Copy)]
 struct Word(u32);
@@ -101,6 +104,7 @@ pub fn decode(instruction: u32, page_offset: u32, length_bytes: u32) -> Op {
             word.with(Kind::TransactionCompareAndSwap, word.0 as i32)
         }
         0x0f => match word.funct3() {
+            0 if word.0 == PAUSE => Op::bare(Kind::Pause, 0),
             0 => Op::bare(Kind::Fence, 0),
             1 => Op::bare(Kind::FenceInstruction, 0),
             _ => word.illegal(),

@@ -76,6 +76,8 @@ pub enum Kind {
     /// The upper half of `imm` is the displacement; the lower half is the link, as an offset from the page address.
     JumpRegister,
     Fence,
+    /// `pause` (Zihintpause): a fence that orders nothing, and takes the time that the board says.
+    Pause,
     FenceInstruction,
     EnvironmentCall,
     Breakpoint,

@@ -36,6 +36,8 @@ pub struct Board {
     pub memory: MemoryBoard,
     pub order: OrderBoard,
     pub cache: CacheBoard,
+    #[serde(default)]
+    pub contention: ContentionBoard,
     pub translation: TranslationBoard,
     pub disk: DiskBoard,
     pub link: LinkBoard,
@@ -50,6 +52,14 @@ pub struct Board {
 pub struct HartsBoard {
     /// Number of harts, 1 to 64.
     pub count: usize,
+    /// What the `pause` instruction (Zihintpause) takes, its own cycle included.
+    #[serde(default = "pause_cycles", deserialize_with = "quantity::cycles")]
+    pub pause_cycles: u64,
+}
+
+/// Without a value, `pause` takes a cycle, as every instruction does.
+fn pause_cycles() -> u64 {
+    1
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -99,6 +109,36 @@ pub struct CacheBoard {
     /// Wood, "Variability in Architectural Simulations of Multi-threaded Workloads", HPCA 2003).
     #[serde(deserialize_with = "quantity::cycles")]
     pub perturbation_cycles_max: u64,
+}
+
+/// What requests for one line cost that come while it is busy with another hart's request
+/// (`concord_mem::contention`). A request that finds its line idle costs what [`CacheBoard`] says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ContentionBoard {
+    pub model: ContentionKind,
+    /// How long an owner may use its line before the next request takes it away: the part of a
+    /// transfer's latency that passes before the owner answers. Drawn from the seed for each
+    /// request, between a half and three halves of this.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub window_cycles: u64,
+    /// How long a load that needs no owner's copy keeps its line busy.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub shared_busy_cycles: u64,
+    /// How long each request keeps the bus busy for all others; 0 for a bus without a limit.
+    #[serde(deserialize_with = "quantity::cycles")]
+    pub bus_busy_cycles: u64,
+}
+
+/// What happens to a request that finds its line busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContentionKind {
+    /// It is served at once, side by side with the other.
+    #[default]
+    None,
+    /// It waits for its turn, first come, first served.
+    Queued,
 }
 
 /// Shape of one cache.
@@ -373,6 +413,10 @@ mod tests {
             ("restart_threshold = 8", "restart_threshold = -8"),
             ("begin_cycles = 0", "begin_cycles = \"soon\""),
             ("commit_cycles", "comit_cycles"),
+            ("\"queued\"", "\"queue\""),
+            ("window_cycles", "windows_cycles"),
+            ("window_cycles = 100", "window_cycles = -1"),
+            ("count = 8", "count = 8\npause_cycles = 0.5"),
         ] {
             let text = PAPER.replacen(from, to, 1);
             assert_ne!(text, PAPER, "{from} is not in the preset");
@@ -395,6 +439,16 @@ mod tests {
             Board::from_toml(&format!("{above}[transactions]\ngranularity = \"line\"\n[clock]{below}"), "my.toml");
         let transactions = line.expect("a board").transactions;
         assert_eq!(transactions, TransactionBoard { granularity: Granularity::Line, ..TransactionBoard::default() });
+    }
+
+    #[test]
+    fn a_board_without_the_table_has_no_queues() {
+        let (above, rest) = PAPER.split_once("[contention]").expect("the table");
+        let (_, below) = rest.split_once("[translation]").expect("the table after it");
+        let board = Board::from_toml(&format!("{above}[translation]{below}"), "my.toml").expect("a board");
+        assert_eq!(board.contention, ContentionBoard::default());
+        assert_eq!(board.contention.model, ContentionKind::None);
+        assert_eq!(board.harts.pause_cycles, 1);
     }
 
     #[test]

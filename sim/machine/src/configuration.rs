@@ -1,9 +1,10 @@
 //! What a run is made of, besides the board: kernel, devices, seed, gear. Two runs with equal configurations and equal files
 //! are the same run.
 
-use crate::board::Board;
+use crate::board::{Board, ContentionKind};
 use concord_dev::{BusConfiguration, DiskConfiguration, DiskLatency, DiskMode, NetConfiguration};
 use concord_htm::policy::Policy;
+use concord_mem::contention::ContentionModel;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -118,7 +119,7 @@ impl Configuration {
     }
 
     pub(crate) fn model(&self) -> concord_mem::system::Model {
-        let cache = &self.board.cache;
+        let (cache, contention) = (&self.board.cache, &self.board.contention);
         let geometry = |level: &crate::board::LevelBoard| concord_mem::cache::Geometry {
             sets: (level.size_bytes / cache.line_bytes) as usize / level.ways,
             ways: level.ways,
@@ -132,6 +133,11 @@ impl Configuration {
             transfer_latency_cycles: cache.transfer_latency_cycles,
             upgrade_latency_cycles: cache.upgrade_latency_cycles,
             perturbation_cycles_max: cache.perturbation_cycles_max,
+            contention: (contention.model == ContentionKind::Queued).then_some(ContentionModel {
+                window_cycles: contention.window_cycles,
+                shared_busy_cycles: contention.shared_busy_cycles,
+                bus_busy_cycles: contention.bus_busy_cycles,
+            }),
             translation_entries: self.board.translation.entries,
         }
     }

@@ -1,6 +1,7 @@
 //! Events that somebody outside may wait for, and the end of the run.
 
 use crate::configuration::Gear;
+use crate::hart::Activity;
 use crate::machine::Machine;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
@@ -64,6 +65,10 @@ impl Machine {
                     self.memory.set_timed(*gear == Gear::Timed);
                     for hart in 0..self.harts.len() {
                         self.update_context(hart);
+                        if self.harts[hart].activity == Activity::Running {
+                            // Nobody waits for a line in the other gear.
+                            self.update_next_turn(hart, self.memory.hot[hart].cycle);
+                        }
                     }
                 }
                 Event::RegionBegin => self.begin_region(),

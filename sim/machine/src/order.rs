@@ -95,7 +95,8 @@ impl Machine {
     /// Runs a turn, or the rest of one that the debugger interrupted (inside a run of ops or not).
     fn turn(&mut self, hart: usize, broken_off: Option<bool>) {
         let before = self.memory.hot[hart].instructions;
-        if broken_off.is_none() {
+        // An instruction that waits for its line is under way, and is not interrupted.
+        if broken_off.is_none() && self.memory.turn(hart).is_none() {
             self.take_interrupt(hart);
         }
         match (self.memory.is_timed(), broken_off.is_some() || self.debug.is_active()) {
@@ -107,6 +108,10 @@ impl Machine {
         self.accounting.instructions += self.memory.hot[hart].instructions - before;
         if self.debug.has_broken_turn() {
             return;
+        }
+        if self.memory.turn(hart).is_some_and(|turn| turn <= self.memory.hot[hart].cycle) {
+            // A store-conditional that lost its reservation makes no access.
+            self.memory.leave_queue(hart);
         }
         if self.watch.is_on {
             self.note_evictions();
@@ -125,6 +130,12 @@ impl Machine {
         let hot = &mut self.memory.hot[hart];
         let slept = now.saturating_sub(hot.cycle);
         hot.cycle += slept;
+        self.memory.advance(now);
+        let is_queued = self.memory.turn(hart).is_some();
+        if is_queued {
+            // The wait belongs to the instruction that waits.
+            self.accounting.statistics.sample(hart, self.harts[hart].privilege, &self.memory.hot[hart]);
+        }
         if !self.harts[hart].is_busy() {
             self.accounting.statistics.slept(hart, slept);
             self.account(hart);
@@ -150,8 +161,14 @@ impl Machine {
             }
             Activity::Stopped => unreachable!("a stopped hart has no turn"),
         }
+        let first_turn = self.memory.first_turn(hart);
         let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
         let mut limit = other.saturating_add(quantum).min(event).min(hot.cycle + TURN_CYCLES_MAX.min(instructions_max));
+        // Nobody runs past the turn of a hart that waits for its line.
+        limit = limit.min(first_turn);
+        if is_queued && state.pending_interrupts(hot, cycles_per_tick) & state.sie != 0 {
+            limit = hot.cycle;
+        }
         let timer = state.timer_cycle(cycles_per_tick);
         if state.sie & INTERRUPT_TIMER != 0 && timer > hot.cycle {
             limit = limit.min(timer);
@@ -163,7 +180,7 @@ impl Machine {
     pub(crate) fn update_next_turn(&mut self, hart: usize, now: u64) {
         let (state, hot) = (&self.harts[hart], &self.memory.hot[hart]);
         self.order.next_turns[hart] = match state.activity {
-            Activity::Running => hot.cycle,
+            Activity::Running => self.memory.turn(hart).unwrap_or(0).max(hot.cycle),
             Activity::Stopped => u64::MAX,
             Activity::Waiting | Activity::Suspended { .. } | Activity::BackingOff { .. } => {
                 state.wake_cycle(hot, now, self.order.cycles_per_tick)
@@ -175,6 +192,15 @@ impl Machine {
     pub(crate) fn wake(&mut self, hart: usize, now: u64) {
         if self.harts[hart].activity != Activity::Running {
             self.update_next_turn(hart, now);
+        }
+    }
+
+    /// The instruction that a hart waits with is not executed after all, because its transaction lost.
+    pub(crate) fn leave_queue_early(&mut self, hart: usize) {
+        if let Some(request) = self.memory.leave_queue(hart) {
+            let now = self.memory.horizon().min(request.start);
+            let hot = &mut self.memory.hot[hart];
+            hot.cycle = hot.cycle.max(now);
         }
     }
 

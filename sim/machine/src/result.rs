@@ -12,6 +12,7 @@ use crate::symbols::SymbolTable;
 use concord_abi::exit::Exit;
 use concord_dev::DeviceStatistics;
 use concord_htm::profile::{ConflictKey, Profile};
+use concord_mem::contention::QueueCounters;
 use concord_mem::ram::PAGE_BYTES;
 use concord_mem::system::Counters as CacheCounters;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,9 @@ pub struct HartResult {
     pub io_wait_cycles: u64,
     #[serde(flatten)]
     pub counters: CacheCounters,
+    /// Absent in documents of versions without queues.
+    #[serde(flatten)]
+    pub queues: QueueCounters,
     pub transactions: TransactionCounters,
 }
 
@@ -211,14 +215,16 @@ impl ResultDocument {
 pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> Result<ResultDocument, MachineError> {
     let digest = machine.digest()?;
     let region = machine.region();
-    let harts = region.modes.iter().zip(&region.instructions).zip(&region.counters).zip(&region.transactions);
-    let harts = harts.map(|(((modes, instructions), counters), transactions)| HartResult {
+    let counters = region.counters.iter().zip(&region.queues);
+    let harts = region.modes.iter().zip(&region.instructions).zip(counters).zip(&region.transactions);
+    let harts = harts.map(|(((modes, instructions), (counters, queues)), transactions)| HartResult {
         instructions: *instructions,
         user_cycles: modes.user_cycles,
         supervisor_cycles: modes.supervisor_cycles,
         idle_cycles: modes.idle_cycles,
         io_wait_cycles: modes.io_wait_cycles,
         counters: *counters,
+        queues: *queues,
         transactions: *transactions,
     });
     let symbols = machine.symbols.as_ref();

@@ -187,6 +187,7 @@ impl Machine {
 
     /// Puts a hart back after the xbegin of its transaction, which lost and whose memory is already rolled back.
     pub(crate) fn restart(&mut self, hart: usize, loss: &Loss) {
+        self.leave_queue_early(hart);
         let costs = self.configuration.costs();
         let cycles =
             loss.restored.len() as u64 * costs.rollback_word_cycles + loss.overflowed_lines * costs.overflow_cycles;

@@ -177,6 +177,15 @@ impl DataCache {
         }
     }
 
+    /// Keeps the line table from answering for `line`, which stays in use.
+    pub fn withhold(&mut self, line: Line, table: &mut LineTable) {
+        if let Some(slot) = self.find(line).and_then(|way| self.ways[way].live_slot(table)) {
+            let entry = table.entry(slot);
+            entry.read_tag = crate::line_table::INVALID;
+            entry.write_tag = crate::line_table::INVALID;
+        }
+    }
+
     /// Revokes the right to store to `line`.
     pub fn revoke_write(&mut self, line: Line, table: &mut LineTable) {
         if let Some(way) = self.find(line) {

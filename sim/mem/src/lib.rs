@@ -1,6 +1,7 @@
 //! RAM, address translation, caches, coherence and their timing.
 
 pub mod cache;
+pub mod contention;
 pub mod fault;
 mod holders;
 pub mod hot;

@@ -3,15 +3,18 @@
 //! Coherence is MESI over private second-level caches on a snooping bus. One word a line records the result of a snoop
 //! (which cores hold the line), so a miss costs the host the same with 2 cores as with 64. The timing is that of a bus.
 
+mod queued;
 mod saved;
 #[cfg(test)]
 mod tests;
 mod transactions;
 
+pub use queued::{Admission, Refusal};
 pub(crate) use saved::ensure;
 pub use saved::{SavedMemory, StateError};
 
 use crate::cache::{DataCache, FetchCache, Geometry, Line, SecondCache, State, line_of};
+use crate::contention::{ContentionModel, Queues};
 use crate::fault::{Access, Fault, FaultKind};
 use crate::holders::Holders;
 use crate::hot::HotState;
@@ -38,6 +41,8 @@ pub struct Model {
     pub upgrade_latency_cycles: u64,
     /// Each second-level miss takes up to this many cycles more, drawn by seed (Alameldeen and Wood, HPCA 2003).
     pub perturbation_cycles_max: u64,
+    /// Queues of contended lines; without them, requests for one line are served side by side.
+    pub contention: Option<ContentionModel>,
     pub translation_entries: usize,
 }
 
@@ -81,6 +86,15 @@ pub enum Place {
     Device(u64),
 }
 
+/// When an access happens, and what it has paid.
+#[derive(Clone, Copy)]
+struct Moment {
+    /// Cycles that the hart has spent in its run of ops and that its hot state does not contain yet.
+    ahead_cycles: u64,
+    /// The part of the latency that passed in a queue, for a request that has queued.
+    paid_cycles: Option<u64>,
+}
+
 const PAGE_HAS_CODE: u8 = 1;
 const PAGE_TOUCHED: u8 = 2;
 const PAGE_WRITE_MAPPED: u8 = 4;
@@ -103,6 +117,7 @@ pub struct MemorySystem {
     holders: Holders,
     page_flags: Vec<u8>,
     perturbation: u64,
+    queues: Queues,
     /// Pages with decoded code that were written to since their decoding.
     stale_code: Vec<u32>,
     /// Lines that left a core's first-level data cache because it was full; kept only while evictions are noted.
@@ -131,6 +146,7 @@ impl MemorySystem {
             hot: vec![HotState::default(); cores],
             cores: vec![core; cores],
             perturbation: perturbation_of(seed),
+            queues: Queues::new(model.contention, cores, seed),
             stale_code: Vec::new(),
             evictions: Vec::new(),
             notes_evictions: false,
@@ -140,6 +156,7 @@ impl MemorySystem {
     /// Perturbs the latencies of misses by this seed from now on.
     pub fn reseed(&mut self, seed: u64) {
         self.perturbation = perturbation_of(seed);
+        self.queues.reseed(seed);
     }
 
     #[inline]
@@ -160,6 +177,7 @@ impl MemorySystem {
     pub fn set_timed(&mut self, timed: bool) {
         if self.timed != timed {
             self.timed = timed;
+            self.queues.clear();
             for (core, hot) in self.cores.iter_mut().zip(&mut self.hot) {
                 core.reservation = None;
                 core.flush_translations(hot);
@@ -204,29 +222,57 @@ impl MemorySystem {
     }
 
     /// Translates, charges and installs an access that does not cross a line, and returns its destination. `address`
-    /// must be naturally aligned, or the access must at least stay inside its line.
+    /// must be naturally aligned, or the access must at least stay inside its line. `ahead_cycles` are those that the
+    /// hart has spent and that its hot state does not contain yet.
     #[inline(never)]
-    pub fn access(&mut self, index: usize, address: u64, access: Access) -> Result<Place, Fault> {
-        let (physical, flags) = self.translate(index, address, access)?;
+    pub fn access(
+        &mut self,
+        index: usize,
+        address: u64,
+        access: Access,
+        ahead_cycles: u64,
+        admission: Admission,
+    ) -> Result<Place, Refusal> {
+        let (physical, flags) = self.translate(index, address, access, ahead_cycles)?;
         if !self.ram.contains(physical, 1) {
             return Ok(Place::Device(physical));
         }
-        self.install(index, address, physical, flags, access, Rights::ALL);
+        if admission == Admission::Queues {
+            self.admit(index, physical, access, ahead_cycles)?;
+        }
+        self.install(index, address, physical, flags, access, Rights::ALL, ahead_cycles);
         Ok(Place::Ram(physical))
     }
 
-    /// The physical address of an access, and the flags of its leaf.
+    /// The physical address of an access, and the flags of its leaf. `ahead_cycles` is as in [`MemorySystem::access`].
     #[inline]
-    pub fn translate(&mut self, index: usize, address: u64, access: Access) -> Result<(u64, u64), Fault> {
+    pub fn translate(
+        &mut self,
+        index: usize,
+        address: u64,
+        access: Access,
+        ahead_cycles: u64,
+    ) -> Result<(u64, u64), Fault> {
         match self.cores[index].find_translation(address, access) {
             Some(found) => Ok(found),
-            None => self.translate_data(index, address, access),
+            None => self.translate_data(index, address, access, ahead_cycles),
         }
     }
 
-    /// Charges an access to RAM that was translated, and enters its line into the line table with `rights` at most.
+    /// Charges an access to RAM that was translated and admitted, and enters its line into the line table with `rights`
+    /// at most. `ahead_cycles` is as in [`MemorySystem::access`].
     #[inline(always)]
-    pub fn install(&mut self, index: usize, address: u64, physical: u64, flags: u64, access: Access, rights: Rights) {
+    #[expect(clippy::too_many_arguments, reason = "it is a part of two callers, and all of these are in registers")]
+    pub fn install(
+        &mut self,
+        index: usize,
+        address: u64,
+        physical: u64,
+        flags: u64,
+        access: Access,
+        rights: Rights,
+        ahead_cycles: u64,
+    ) {
         let store = access == Access::Store;
         let readable_by_execution = self.cores[index].context.make_executable_readable;
         let page = ((physical - RAM_BASE) >> PAGE_SHIFT) as usize;
@@ -236,8 +282,14 @@ impl MemorySystem {
         let timed = self.timed;
         let slot = LineTable::slot(timed, address);
         let mut writable = flags & (WRITE | DIRTY) == WRITE | DIRTY && self.page_flags[page] & PAGE_HAS_CODE == 0;
+        let mut rights = rights;
         if timed {
-            let way = self.touch_data(index, line_of(physical), store);
+            let line = line_of(physical);
+            let paid_cycles = self.queues.serve(index, line);
+            let way = self.touch_data(index, line, store, Moment { ahead_cycles, paid_cycles });
+            if self.queues.is_waited_for(line) {
+                rights = Rights { read: false, write: false, ..rights };
+            }
             let core = &mut self.cores[index];
             writable &= core.data.is_writable(way);
             core.data.set_slot(way, slot, &mut self.hot[index].lines);
@@ -288,8 +340,14 @@ impl MemorySystem {
 
     /// Translates an access that misses the translation cache, and fills the cache with its page.
     #[cold]
-    fn translate_data(&mut self, core: usize, address: u64, access: Access) -> Result<(u64, u64), Fault> {
-        let leaf = self.walk(core, address, access)?;
+    fn translate_data(
+        &mut self,
+        core: usize,
+        address: u64,
+        access: Access,
+        ahead_cycles: u64,
+    ) -> Result<(u64, u64), Fault> {
+        let leaf = self.walk(core, address, access, ahead_cycles)?;
         let timed = self.timed;
         let (core, hot) = (&mut self.cores[core], &mut self.hot[core]);
         core.counters.data_translation_misses += 1;
@@ -299,7 +357,7 @@ impl MemorySystem {
         Ok((leaf.page | address & (PAGE_BYTES - 1), leaf.flags))
     }
 
-    fn walk(&mut self, core: usize, address: u64, access: Access) -> Result<Leaf, Fault> {
+    fn walk(&mut self, core: usize, address: u64, access: Access, ahead_cycles: u64) -> Result<Leaf, Fault> {
         let context = self.cores[core].context;
         // A walk makes at most four reads and one write.
         let mut walked = [WalkerAccess { address: 0, store: false, bits: 0 }; 5];
@@ -313,7 +371,7 @@ impl MemorySystem {
                 self.note_store(((step.address - RAM_BASE) >> PAGE_SHIFT) as usize);
             }
             if self.timed {
-                self.touch_data(core, line_of(step.address), step.store);
+                self.touch_data(core, line_of(step.address), step.store, Moment { ahead_cycles, paid_cycles: None });
             }
         }
         found.map_err(|kind| Fault { access, kind, address })
@@ -331,7 +389,7 @@ impl MemorySystem {
             }
         } else {
             self.cores[core].counters.fetch_translation_misses += 1;
-            self.walk(core, address, Access::Fetch)?
+            self.walk(core, address, Access::Fetch, 0)?
         };
         if !self.ram.contains(leaf.page, PAGE_BYTES) {
             return Err(Fault { access: Access::Fetch, kind: FaultKind::Access, address });
@@ -360,12 +418,12 @@ impl MemorySystem {
     /// Brings a line into the first-level data cache with the rights that the access needs, charges it, and returns its
     /// way.
     #[inline]
-    fn touch_data(&mut self, index: usize, line: Line, store: bool) -> usize {
+    fn touch_data(&mut self, index: usize, line: Line, store: bool, moment: Moment) -> usize {
         let core = &mut self.cores[index];
         if let Some(way) = core.data.find(line) {
             if store && !core.data.is_writable(way) {
                 core.data.set_writable(way, true);
-                self.make_modified(index, line);
+                self.make_modified(index, line, moment);
             }
             return way;
         }
@@ -377,7 +435,7 @@ impl MemorySystem {
             Some(State::Modified) => core.data.fill(line, true, &mut hot.lines),
             Some(State::Exclusive | State::Shared) if !store => core.data.fill(line, false, &mut hot.lines),
             state => {
-                let state = self.acquire(index, line, store, state);
+                let state = self.acquire(index, line, store, state, moment);
                 let (core, hot) = (&mut self.cores[index], &mut self.hot[index]);
                 core.data.fill(line, state == State::Modified, &mut hot.lines)
             }
@@ -393,18 +451,18 @@ impl MemorySystem {
         let core = &mut self.cores[index];
         core.charge(&mut self.hot[index], self.model.second_latency_cycles);
         if core.second.access(line).is_none() {
-            self.acquire(index, line, false, None);
+            self.acquire(index, line, false, None, Moment { ahead_cycles: 0, paid_cycles: None });
         }
     }
 
     /// Acquires a line whose `state` in the second level, just looked up, does not suffice. Returns the new state.
     #[inline(never)]
-    fn acquire(&mut self, index: usize, line: Line, store: bool, state: Option<State>) -> State {
+    fn acquire(&mut self, index: usize, line: Line, store: bool, state: Option<State>, moment: Moment) -> State {
         match state {
-            None => self.miss(index, line, store),
+            None => self.miss(index, line, store, moment),
             Some(state) => {
                 if state == State::Shared {
-                    self.upgrade(index, line);
+                    self.upgrade(index, line, moment);
                 }
                 self.cores[index].second.set_recent_state(line, State::Modified);
                 State::Modified
@@ -413,17 +471,19 @@ impl MemorySystem {
     }
 
     /// Makes a line that this core's second level holds modified.
-    fn make_modified(&mut self, core: usize, line: Line) {
+    fn make_modified(&mut self, core: usize, line: Line, moment: Moment) {
         if self.cores[core].second.state(line) == Some(State::Shared) {
-            self.upgrade(core, line);
+            self.upgrade(core, line, moment);
         }
         self.cores[core].second.set_state(line, State::Modified);
     }
 
     /// Invalidates a shared line in the other cores.
-    fn upgrade(&mut self, core: usize, line: Line) {
+    fn upgrade(&mut self, core: usize, line: Line, moment: Moment) {
         self.cores[core].counters.upgrades += 1;
-        self.cores[core].charge(&mut self.hot[core], self.model.upgrade_latency_cycles);
+        let latency = self.model.upgrade_latency_cycles;
+        let cycles = self.request_cycles(core, line, true, latency, true, moment);
+        self.cores[core].charge(&mut self.hot[core], cycles);
         self.invalidate_others(core, line);
     }
 
@@ -444,25 +504,27 @@ impl MemorySystem {
     }
 
     /// A second-level miss: the bus serves it.
-    fn miss(&mut self, core: usize, line: Line, store: bool) -> State {
+    fn miss(&mut self, core: usize, line: Line, store: bool, moment: Moment) -> State {
         let others = self.holders.get(line) & !(1 << core);
         self.cores[core].counters.second_misses += 1;
-        let (state, supplied) = if store {
-            (State::Modified, self.invalidate_others(core, line))
+        let (state, owner) = if store {
+            let modified = self.invalidate_others(core, line);
+            (State::Modified, modified.then_some(State::Modified))
         } else if others == 0 {
-            (State::Exclusive, false)
+            (State::Exclusive, None)
         } else {
             (State::Shared, self.share(line, others))
         };
-        let latency = if supplied {
+        let latency = if owner == Some(State::Modified) {
             self.cores[core].counters.transfers += 1;
             self.model.transfer_latency_cycles
         } else {
             self.model.memory_latency_cycles
         };
         let perturbation = self.draw_perturbation();
+        let cycles = self.request_cycles(core, line, store, latency, store || owner.is_some(), moment);
         let (holder, hot) = (&mut self.cores[core], &mut self.hot[core]);
-        holder.charge(hot, latency + perturbation);
+        holder.charge(hot, cycles + perturbation);
         if let Some((victim, modified)) = holder.second.fill(line, state) {
             holder.counters.writebacks += u64::from(modified);
             holder.drop_line(hot, victim);
@@ -475,24 +537,23 @@ impl MemorySystem {
         state
     }
 
-    /// Shares a line that other cores hold, for a load: a core that may store to it loses that right. True if the line
-    /// was modified.
-    fn share(&mut self, line: Line, others: u64) -> bool {
+    /// Shares a line that other cores hold, for a load: a core that may store to it loses that right. Returns the state
+    /// of the line in that core's cache, if there is one.
+    fn share(&mut self, line: Line, others: u64) -> Option<State> {
         if !others.is_power_of_two() {
-            return false;
+            return None;
         }
         let index = others.trailing_zeros() as usize;
         let owner = &mut self.cores[index];
         let state = owner.second.state(line);
         if state == Some(State::Shared) {
-            return false;
+            return None;
         }
         owner.second.set_state(line, State::Shared);
         owner.data.revoke_write(line, &mut self.hot[index].lines);
         owner.counters.downgrades += 1;
-        let modified = state == Some(State::Modified);
-        owner.counters.writebacks += u64::from(modified);
-        modified
+        owner.counters.writebacks += u64::from(state == Some(State::Modified));
+        state
     }
 
     fn draw_perturbation(&mut self) -> u64 {
@@ -546,6 +607,7 @@ impl MemorySystem {
         for core in &mut self.cores {
             core.counters = Counters::default();
         }
+        self.queues.reset_counters();
     }
 }
 

@@ -5,6 +5,7 @@ use crate::accounting::critical_sections::report::SectionProfile;
 use crate::hart::{Hart, ModeCycles, Privilege};
 use crate::machine::Machine;
 use concord_htm::profile::Profile;
+use concord_mem::contention::QueueCounters;
 use concord_mem::hot::HotState;
 use concord_mem::system::Counters;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,8 @@ pub struct Region {
     pub instructions: Vec<u64>,
     pub cycles: u64,
     pub counters: Vec<Counters>,
+    /// What queues of contended lines cost, by hart.
+    pub queues: Vec<QueueCounters>,
     pub samples: BTreeMap<(Privilege, u64), u64>,
     /// The counters of transactions, by hart.
     pub transactions: Vec<concord_htm::statistics::Counters>,
@@ -143,6 +146,7 @@ impl Machine {
             modes: modes.collect(),
             instructions: instructions.collect(),
             cycles: self.latest_cycle() - baseline.map_or(0, |baseline| baseline.cycle),
+            queues: self.memory.queue_counters().to_vec(),
             counters: self.memory.cores().iter().map(|core| core.counters).collect(),
             samples: self.accounting.statistics.samples.clone(),
             transactions: self.transactions.counters().to_vec(),

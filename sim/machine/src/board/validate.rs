@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 use super::{Board, BoardError, ClockBoard, LevelBoard};
 
 const HARTS: RangeInclusive<usize> = 1..=64;
+/// A microsecond for a `pause`: beyond that it is a mistake in the unit.
+const PAUSE_CYCLES: RangeInclusive<u64> = 1..=1_000;
 const PAGE_BYTES: u64 = 4096;
 const MEMORY_BYTES_MIN: u64 = 16 << 20;
 const MEMORY_BYTES_MAX: u64 = 64 << 30;
@@ -16,6 +18,8 @@ const WAYS: RangeInclusive<usize> = 1..=64;
 const CACHE_BYTES_MAX: u64 = 1 << 30;
 /// A millisecond for one miss, or one act of a transaction: beyond that it is a mistake in the unit.
 const MISS_LATENCY_CYCLES: RangeInclusive<u64> = 0..=1_000_000;
+/// A microsecond for one request's use of the bus: beyond that it is a mistake in the unit.
+const BUS_BUSY_CYCLES: RangeInclusive<u64> = 0..=1_000;
 /// 100 seconds.
 const DEVICE_LATENCY_CYCLES: RangeInclusive<u64> = 0..=100_000_000_000;
 const BANDWIDTH: RangeInclusive<u64> = 1..=1 << 40;
@@ -79,6 +83,7 @@ pub(super) fn validate(board: &Board, origin: &str) -> Result<(), BoardError> {
     let check = Check { origin };
     name(board, &check)?;
     check.range("harts.count", board.harts.count, &HARTS)?;
+    check.range("harts.pause_cycles", board.harts.pause_cycles, &PAUSE_CYCLES)?;
     memory(board, &check)?;
     check.range("order.quantum_cycles", board.order.quantum_cycles, &QUANTUM_CYCLES)?;
     check.range(
@@ -87,6 +92,7 @@ pub(super) fn validate(board: &Board, origin: &str) -> Result<(), BoardError> {
         &FUNCTIONAL_QUANTUM_CYCLES,
     )?;
     cache(board, &check)?;
+    contention(board, &check)?;
     let entries = board.translation.entries;
     if !TRANSLATION_ENTRIES.contains(&entries) || !entries.is_power_of_two() {
         let allowed = format!("a power of two from {} to {}", TRANSLATION_ENTRIES.start(), TRANSLATION_ENTRIES.end());
@@ -146,6 +152,25 @@ fn cache(board: &Board, check: &Check<'_>) -> Result<(), BoardError> {
         check.range(key, cycles, &MISS_LATENCY_CYCLES)?;
     }
     Ok(())
+}
+
+fn contention(board: &Board, check: &Check<'_>) -> Result<(), BoardError> {
+    let contention = &board.contention;
+    for (key, cycles, latency_key, latency) in [
+        ("window_cycles", contention.window_cycles, "transfer_latency_cycles", board.cache.transfer_latency_cycles),
+        (
+            "shared_busy_cycles",
+            contention.shared_busy_cycles,
+            "memory_latency_cycles",
+            board.cache.memory_latency_cycles,
+        ),
+    ] {
+        if cycles > latency {
+            let allowed = format!("at most cache.{latency_key}, {latency}");
+            return Err(check.refuse(&format!("contention.{key}"), cycles, allowed));
+        }
+    }
+    check.range("contention.bus_busy_cycles", contention.bus_busy_cycles, &BUS_BUSY_CYCLES)
 }
 
 fn transactions(board: &Board, check: &Check<'_>) -> Result<(), BoardError> {
@@ -213,6 +238,11 @@ mod tests {
         |b| b.cache.transfer_latency_cycles = u64::MAX,
         |b| b.cache.upgrade_latency_cycles = u64::MAX,
         |b| b.cache.perturbation_cycles_max = u64::MAX,
+        |b| b.harts.pause_cycles = 0,
+        |b| b.harts.pause_cycles = 1_001,
+        |b| b.contention.window_cycles = 201,
+        |b| b.contention.shared_busy_cycles = 201,
+        |b| b.contention.bus_busy_cycles = 1_001,
         |b| b.translation.entries = 0,
         |b| b.translation.entries = 1,
         |b| b.translation.entries = 500,
@@ -260,6 +290,11 @@ mod tests {
             |b| b.cache.data = b.cache.second.clone(),
             |b| b.cache.data.size_bytes = 256,
             |b| b.cache.second_latency_cycles = 0,
+            |b| b.harts.pause_cycles = 1_000,
+            |b| b.contention.window_cycles = 200,
+            |b| b.contention.window_cycles = 0,
+            |b| b.contention.shared_busy_cycles = 200,
+            |b| b.contention.bus_busy_cycles = 1_000,
             |b| b.translation.entries = 2,
             |b| b.disk.latency_cycles = 0,
             |b| b.disk.bandwidth_bytes_per_second = Some(1),

@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::planted::PlantedFault;
 use concord_mem::fault::{Access, Fault, FaultKind};
 use concord_mem::ram::LINE_BYTES;
-use concord_mem::system::Place;
+use concord_mem::system::{Admission, Place};
 
 impl Door for Machine {
     #[cold]
@@ -16,14 +16,11 @@ impl Door for Machine {
             self.place_in_two_lines(at, address, size_bytes, Access::Load)?;
             let mut value = 0;
             for index in 0..size_bytes {
-                value |= self.load(at, address.wrapping_add(index), 1)? << (8 * index);
+                value |= self.load_in_line(at, address.wrapping_add(index), 1, Admission::Exempt)? << (8 * index);
             }
             return Ok(value);
         }
-        match self.place(at, address, size_bytes, Access::Load)? {
-            Place::Ram(physical) => self.read_ram(at, physical, size_bytes),
-            Place::Device(physical) => self.device_read(at, physical, size_bytes, address),
-        }
+        self.load_in_line(at, address, size_bytes, Admission::Queues)
     }
 
     #[cold]
@@ -33,14 +30,11 @@ impl Door for Machine {
             // Both lines must be writable before a byte of either is written.
             self.place_in_two_lines(at, address, size_bytes, Access::Store)?;
             for index in 0..size_bytes {
-                self.store(at, address.wrapping_add(index), 1, value >> (8 * index))?;
+                self.store_in_line(at, address.wrapping_add(index), 1, value >> (8 * index), Admission::Exempt)?;
             }
             return Ok(());
         }
-        match self.place(at, address, size_bytes, Access::Store)? {
-            Place::Ram(physical) => self.write_ram(at, physical, size_bytes, value),
-            Place::Device(physical) => self.device_write(at, physical, size_bytes, value, address),
-        }
+        self.store_in_line(at, address, size_bytes, value, Admission::Queues)
     }
 
     fn read_modify_write(
@@ -51,8 +45,8 @@ impl Door for Machine {
         update: impl FnOnce(u64) -> u64,
     ) -> Result<u64, Stop> {
         let place = match self.has_fault(PlantedFault::UncheckedAtomic) {
-            true => self.memory.access(at.hart, address, Access::Store)?,
-            false => self.place(at, address, size_bytes, Access::Store)?,
+            true => self.memory.access(at.hart, address, Access::Store, at.cycles(), Admission::Queues)?,
+            false => self.place(at, address, size_bytes, Access::Store, Admission::Queues)?,
         };
         match place {
             Place::Ram(physical) => {
@@ -65,7 +59,7 @@ impl Door for Machine {
     }
 
     fn load_reserved(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop> {
-        match self.place(at, address, size_bytes, Access::Load)? {
+        match self.place(at, address, size_bytes, Access::Load, Admission::Queues)? {
             Place::Ram(physical) => {
                 self.memory.core(at.hart).reservation = Some(concord_mem::cache::line_of(physical));
                 self.read_ram(at, physical, size_bytes)
@@ -86,8 +80,8 @@ impl Door for Machine {
             // Without the reservation there is no access, so no transaction loses.
             return Ok(false);
         }
-        let place = self.place(at, address, size_bytes, Access::Store);
-        if let Err(Stop::Wait { .. }) = place {
+        let place = self.place(at, address, size_bytes, Access::Store, Admission::Queues);
+        if let Err(Stop::Wait { .. } | Stop::Queued) = place {
             // The same instruction executes again.
             self.memory.core(at.hart).reservation = reservation;
         }
@@ -103,27 +97,62 @@ impl Door for Machine {
         }
     }
 
+    fn pause(&mut self, hart: usize) {
+        self.memory.hot[hart].stall_cycles += self.configuration.board.harts.pause_cycles - 1;
+    }
+
     fn lock_hint(&mut self, at: Position, code: u16, lock: u64, call_site: u64) {
         self.note_lock_hint(at, code, lock, call_site);
     }
 }
 
 impl Machine {
+    #[inline(always)]
+    fn load_in_line(&mut self, at: Position, address: u64, size_bytes: u64, admission: Admission) -> Result<u64, Stop> {
+        match self.place(at, address, size_bytes, Access::Load, admission)? {
+            Place::Ram(physical) => self.read_ram(at, physical, size_bytes),
+            Place::Device(physical) => self.device_read(at, physical, size_bytes, address),
+        }
+    }
+
+    #[inline(always)]
+    fn store_in_line(
+        &mut self,
+        at: Position,
+        address: u64,
+        size_bytes: u64,
+        value: u64,
+        admission: Admission,
+    ) -> Result<(), Stop> {
+        match self.place(at, address, size_bytes, Access::Store, admission)? {
+            Place::Ram(physical) => self.write_ram(at, physical, size_bytes, value),
+            Place::Device(physical) => self.device_write(at, physical, size_bytes, value, address),
+        }
+    }
+
     /// The destination of an access inside one line.
     #[inline(always)]
-    fn place(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Result<Place, Stop> {
+    fn place(
+        &mut self,
+        at: Position,
+        address: u64,
+        size_bytes: u64,
+        access: Access,
+        admission: Admission,
+    ) -> Result<Place, Stop> {
         if self.watch.is_on {
-            return self.place_watched(at, address, size_bytes, access);
+            return self.place_watched(at, address, size_bytes, access, admission);
         }
         if let Some(place) = self.supervisor_hit(at, address, size_bytes, access) {
             return Ok(place);
         }
-        let place = self.memory.access(at.hart, address, access);
+        let place = self.memory.access(at.hart, address, access, at.cycles(), admission);
         self.drop_stale_code();
         Ok(place?)
     }
 
-    /// The two parts of an access that crosses a line. Both are checked before either happens.
+    /// The two parts of an access that crosses a line. Both are checked before either happens. Only the first queues for
+    /// its line: an instruction that queued for both could lose each while it waits for the other.
     fn place_in_two_lines(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Result<(), Stop> {
         let second = second_line(address, size_bytes);
         let second_bytes = address.wrapping_add(size_bytes).wrapping_sub(second);
@@ -131,15 +160,23 @@ impl Machine {
         if self.watch.is_on {
             self.foresee(at, parts, access)?;
         }
-        for (part, part_bytes) in parts {
-            self.place_in_ram(at, part, part_bytes, access)?;
+        let first = if self.watch.is_on { Admission::Exempt } else { Admission::Queues };
+        for ((part, part_bytes), admission) in parts.into_iter().zip([first, Admission::Exempt]) {
+            self.place_in_ram(at, part, part_bytes, access, admission)?;
         }
         Ok(())
     }
 
     /// One part of an access that crosses a line. Devices take naturally aligned accesses only, and those cross none.
-    fn place_in_ram(&mut self, at: Position, address: u64, size_bytes: u64, access: Access) -> Result<(), Stop> {
-        match self.place(at, address, size_bytes, access)? {
+    fn place_in_ram(
+        &mut self,
+        at: Position,
+        address: u64,
+        size_bytes: u64,
+        access: Access,
+        admission: Admission,
+    ) -> Result<(), Stop> {
+        match self.place(at, address, size_bytes, access, admission)? {
             Place::Ram(_) => Ok(()),
             Place::Device(_) => Err(Fault { access, kind: FaultKind::Access, address }.into()),
         }
@@ -199,7 +236,7 @@ impl Machine {
     /// The hart's clock during a run of ops, at the op that accesses memory.
     pub(crate) fn now(&self, at: Position) -> u64 {
         let hot = &self.memory.hot[at.hart];
-        hot.cycle + hot.stall_cycles + u64::from(at.completed) - u64::from(at.free)
+        hot.cycle + hot.stall_cycles + at.cycles()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::execute::position::Position;
 use concord_htm::Loss;
 use concord_isa::op::Op;
 use concord_mem::fault::Fault;
+use concord_mem::system::Refusal;
 
 /// The way in which execution left a run.
 pub(crate) enum Left {
@@ -27,6 +28,8 @@ pub(crate) enum Stop {
     Lost(Box<Loss>),
     /// A transaction conflicts, and the hart tries the op again after this many cycles.
     Wait { cycles: u64 },
+    /// The op waits for its line and has not executed: the hart executes it at its turn in the line's queue.
+    Queued,
     /// The contention manager refuses a compare-and-swap for now.
     Refused,
     /// A transaction cannot execute this op.
@@ -39,6 +42,16 @@ impl From<Fault> for Stop {
     #[cold]
     fn from(fault: Fault) -> Stop {
         Stop::Trap { cause: fault.cause(), value: fault.address }
+    }
+}
+
+impl From<Refusal> for Stop {
+    #[cold]
+    fn from(refusal: Refusal) -> Stop {
+        match refusal {
+            Refusal::Fault(fault) => fault.into(),
+            Refusal::Queued => Stop::Queued,
+        }
     }
 }
 
@@ -66,6 +79,9 @@ pub(crate) trait Door {
 
     /// Store-conditional at a naturally aligned address; true if it stored.
     fn store_conditional(&mut self, at: Position, address: u64, size_bytes: u64, value: u64) -> Result<bool, Stop>;
+
+    /// `pause` (unprivileged specification, "Zihintpause"), in the timed gear.
+    fn pause(&mut self, hart: usize);
 
     /// A lock hint. It only counts.
     fn lock_hint(&mut self, at: Position, code: u16, lock: u64, call_site: u64);

@@ -326,6 +326,11 @@ pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
                 Kind::BitInvertImmediate => immediate!(BitInvertImmediate),
                 Kind::BitSet => binary!(BitSet),
                 Kind::BitSetImmediate => immediate!(BitSetImmediate),
+                Kind::Pause => {
+                    if TIMED {
+                        door.pause(hart);
+                    }
+                }
                 Kind::LockHint => {
                     door.lock_hint(at!(), op.imm as u16, x!(op.rs1), x!(RETURN_ADDRESS));
                     free += u32::from(TIMED);

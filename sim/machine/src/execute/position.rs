@@ -15,4 +15,10 @@ impl Position {
     pub const fn between_runs(hart: usize) -> Position {
         Position { hart, completed: 0, free: 0 }
     }
+
+    /// The cycles that the run's ops before this one took, without their stalls.
+    #[inline(always)]
+    pub fn cycles(self) -> u64 {
+        u64::from(self.completed - self.free)
+    }
 }

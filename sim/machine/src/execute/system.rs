@@ -108,9 +108,15 @@ impl Machine {
 
     /// An instruction that did not complete still uses up a cycle, so that a hart without progress reaches its limits.
     fn stopped(&mut self, hart: usize, stop: Stop) {
+        if matches!(stop, Stop::Queued) {
+            // The hart is due again at its turn.
+            self.memory.hot[hart].limit = 0;
+            return;
+        }
+        self.memory.leave_queue(hart);
         match stop {
             Stop::Trap { cause, value } => return self.exception(hart, cause, value),
-            Stop::System | Stop::Refused | Stop::Ended => {}
+            Stop::System | Stop::Refused | Stop::Ended | Stop::Queued => {}
             Stop::Irrevocable => {
                 self.memory.hot[hart].cycle += 1;
                 return self.cancel(hart);

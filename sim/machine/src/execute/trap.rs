@@ -9,6 +9,7 @@ impl Machine {
     /// Raises an exception at `hart.pc`, or takes an interrupt there (`cause` with its top bit set).
     pub(crate) fn trap(&mut self, hart: usize, cause: u64, value: u64) {
         self.account(hart);
+        self.memory.leave_queue(hart);
         self.suspend_for_trap(hart);
         let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
         state.scause = cause;

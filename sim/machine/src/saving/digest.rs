@@ -87,6 +87,12 @@ impl Machine {
         let harts: Vec<_> = self.harts.iter().zip(&self.memory.hot).map(DigestedHart::of).collect();
         let state = (&harts, counters, self.bus.save(), self.accounting.instructions, &self.transactions);
         postcard::to_io(&state, &mut hasher).map_err(|error| MachineError::Digest(error.to_string()))?;
+        // Runs in which nobody ever waited for a line have the digest of a board without queues.
+        if self.memory.queue_counters().iter().any(|counters| counters.queued_requests > 0) {
+            let requests: Vec<_> = self.memory.requests().collect();
+            postcard::to_io(&(self.memory.queue_counters(), requests), &mut hasher)
+                .map_err(|error| MachineError::Digest(error.to_string()))?;
+        }
         for index in self.nonzero_pages() {
             hasher.update(&(index as u32).to_le_bytes());
             hasher.update(self.memory.ram.page(index));

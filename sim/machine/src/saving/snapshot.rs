@@ -24,7 +24,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"CONCORDS";
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 const HEADER_BYTES: usize = MAGIC.len() + 4;
 /// RAM is mostly text, code and zeroes; higher levels cost far more time than they save space.
 const COMPRESSION_LEVEL: i32 = 1;
@@ -173,14 +173,14 @@ impl Machine {
             let turn = self.order.next_turns[index];
             let turn_fits = match hart.activity {
                 Activity::Stopped => turn == u64::MAX,
-                Activity::Running => turn == hot.cycle,
+                Activity::Running => turn == self.memory.turn(index).unwrap_or(0).max(hot.cycle),
                 Activity::Waiting | Activity::Suspended { .. } => turn >= hot.cycle,
                 Activity::BackingOff { until } => turn >= hot.cycle && until >= turn && until < TIME_CYCLES_MAX,
             };
             let lines_up = self.order.external_interrupts >> index & 1 == 1;
             if !hart.is_possible(hot) {
                 return Err(format!("hart {index} has impossible registers"));
-            } else if !turn_fits {
+            } else if !turn_fits || hart.activity != Activity::Running && self.memory.turn(index).is_some() {
                 return Err(format!("hart {index} has an impossible next turn"));
             } else if hart.context(hot) != self.memory.cores()[index].context {
                 return Err(format!("hart {index} and its memory disagree about its mode"));

@@ -8,7 +8,7 @@ use concord_htm::{Masks, Party, Request, Verdict, WORD_SHIFT, word_mask};
 use concord_mem::fault::{Access, Fault, FaultKind};
 use concord_mem::line_table::{self, LineTable, Rights};
 use concord_mem::ram::{LINE_SHIFT, RAM_BASE};
-use concord_mem::system::Place;
+use concord_mem::system::{Admission, Place};
 
 impl Machine {
     /// The destination of an access inside one line, while a transaction is live or the isolation checker is on.
@@ -19,6 +19,7 @@ impl Machine {
         address: u64,
         size_bytes: u64,
         access: Access,
+        admission: Admission,
     ) -> Result<Place, Stop> {
         if let Some(place) = self.table_hit(at, address, size_bytes, access) {
             return Ok(place);
@@ -27,11 +28,19 @@ impl Machine {
         if !self.memory.ram.contains(physical, 1) {
             return Ok(Place::Device(physical));
         }
+        if admission == Admission::Queues {
+            self.admit(at, physical, access)?;
+        }
         let party = self.party(at.hart);
         let request = self.request(at, party, physical, size_bytes, access == Access::Store);
         self.resolve(at, &request)?;
         self.enter(at, address, physical, flags, &request, true)?;
         Ok(Place::Ram(physical))
+    }
+
+    /// Admits an access to RAM, or makes its instruction wait for the line: conflicts are resolved at its turn.
+    pub(crate) fn admit(&mut self, at: Position, physical: u64, access: Access) -> Result<(), Stop> {
+        Ok(self.memory.admit(at.hart, physical, access, at.cycles())?)
     }
 
     /// The physical address of an access and the flags of its leaf. The walk may make transactions lose.
@@ -41,7 +50,7 @@ impl Machine {
             return Ok(found);
         }
         self.resolve_walk(at, address, access);
-        let translated = self.memory.translate(at.hart, address, access);
+        let translated = self.memory.translate(at.hart, address, access, at.cycles());
         self.drop_stale_code();
         Ok(translated?)
     }
@@ -59,8 +68,9 @@ impl Machine {
     /// no transaction lose.
     pub(crate) fn foresee(&mut self, at: Position, parts: [(u64, u64); 2], access: Access) -> Result<(), Stop> {
         let mut requests = Vec::new();
-        for (part, part_bytes) in parts {
-            let physical = self.locate(at, part, access)?;
+        let located = [self.locate(at, parts[0].0, access)?, self.locate(at, parts[1].0, access)?];
+        self.admit(at, located[0], access)?;
+        for (physical, (_, part_bytes)) in located.into_iter().zip(parts) {
             let party = self.party(at.hart);
             requests.push(self.request(at, party, physical, part_bytes, access == Access::Store));
         }
@@ -129,7 +139,7 @@ impl Machine {
                 self.memory.charge(at.hart, cycles);
             }
             let rights = self.rights_of(at.hart, &masks, request, joins);
-            self.memory.install(at.hart, address, physical, flags, access, rights);
+            self.memory.install(at.hart, address, physical, flags, access, rights, at.cycles());
             if let Some(own_loss) = self.note_evictions_of(at.hart) {
                 // The words that were about to join the sets do not join.
                 let rights = Rights { readable_words: 0, writable_words: 0, ..rights };

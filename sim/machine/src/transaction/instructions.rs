@@ -171,11 +171,12 @@ impl Machine {
         let (address, size_bytes) = self.operand(hart, op, CAUSE_LOAD_MISALIGNED)?;
         let expected = self.memory.hot[hart].x[usize::from(op.rs2)] & mask(size_bytes);
         let physical = self.locate(at, address, Access::Load)?;
+        self.admit(at, physical, Access::Load)?;
         let party = self.party(hart);
         let request = self.request(at, party, physical, size_bytes, false);
         self.resolve(at, &request)?;
         let equal = self.memory.ram.read(physical, size_bytes) == expected;
-        let (_, flags) = self.memory.translate(hart, address, Access::Load)?;
+        let (_, flags) = self.memory.translate(hart, address, Access::Load, at.cycles())?;
         self.enter(at, address, physical, flags, &request, equal)?;
         self.check_read(at, physical, size_bytes, equal)?;
         Ok(equal)
@@ -198,7 +199,8 @@ impl Machine {
         let expected = self.memory.hot[hart].x[usize::from(op.rs2)] & mask(size_bytes);
         let new = self.memory.hot[hart].x[(op.imm as u32 >> 27) as usize];
         let physical = self.locate(at, address, Access::Store)?;
-        let (_, flags) = self.memory.translate(hart, address, Access::Store)?;
+        let (_, flags) = self.memory.translate(hart, address, Access::Store, at.cycles())?;
+        self.admit(at, physical, Access::Store)?;
         let party = if self.transactions.is_active(hart) { Party::Transaction(hart) } else { Party::Arbitrated(hart) };
         let request = self.request(at, party, physical, size_bytes, false);
         self.resolve(at, &request)?;

@@ -25,7 +25,8 @@ impl LineTable {
 }
 
 impl Entry {
-    /// True if this entry keeps its line in use but answers no access, because a transaction has words of the line.
+    /// True if this entry keeps its line in use but answers no access, because a transaction has words of the line
+    /// or somebody waits for it.
     pub(crate) fn is_withheld(&self) -> bool {
         self.line != NO_LINE && self.read_tag == INVALID && self.write_tag == INVALID
     }

@@ -4,6 +4,7 @@
 //! memory system can reach by itself, as far as indices, host addresses and coherence are concerned.
 
 use super::{Core, MemorySystem, Model, PAGE_HAS_CODE, PAGE_TOUCHED, PAGE_WRITE_MAPPED};
+use crate::contention::SavedQueues;
 use crate::hot::HotState;
 use crate::line_table::{INVALID, LineTable, NO_LINE};
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ pub struct SavedMemory {
     hot: Vec<HotState>,
     cores: Vec<Core>,
     perturbation: u64,
+    queues: SavedQueues,
     /// Indices of the touched pages of RAM. A snapshot contains pages that hold only zeroes nowhere else.
     touched_pages: Vec<u32>,
 }
@@ -26,6 +28,8 @@ pub enum StateError {
     Cores { found: usize, expected: usize },
     #[error("page {page}, which was touched, lies outside its RAM")]
     Page { page: u32 },
+    #[error("{what}")]
+    Queues { what: &'static str },
     #[error("core {core}: {what}")]
     Core { core: usize, what: &'static str },
 }
@@ -62,6 +66,7 @@ impl MemorySystem {
             hot: self.hot.clone(),
             cores: self.cores.clone(),
             perturbation: self.perturbation,
+            queues: self.queues.save(),
             touched_pages: self.touched_pages().map(|page| page as u32).collect(),
         }
     }
@@ -80,6 +85,7 @@ impl MemorySystem {
             hot.user = core.context.user_tag();
         }
         let lines = self.holders.len();
+        self.queues.restore(saved.queues, lines, saved.timed).map_err(|what| StateError::Queues { what })?;
         for (core, state) in self.cores.iter().enumerate() {
             let at = |what| StateError::Core { core, what };
             state.second.check(lines).map_err(at)?;
@@ -159,6 +165,8 @@ impl MemorySystem {
                 if entry.is_withheld() {
                     continue;
                 }
+                let is_waited_for = self.queues.is_waited_for(crate::cache::line_of(physical));
+                ensure(!is_waited_for, "the line table answers for a line that somebody waits for")?;
             }
             let address =
                 entry.virtual_address(self.timed, slot).ok_or("an entry of the line table has impossible tags")?;

@@ -5,7 +5,7 @@ use crate::cache::{Geometry, State, line_of, physical_line};
 use crate::fault::{Access, Fault};
 use crate::line_table::{self, LineTable, NO_LINE, access_tag};
 use crate::ram::{RAM_BASE, Ram};
-use crate::system::{MemorySystem, Model, Place};
+use crate::system::{Admission, MemorySystem, Model, Place, Refusal};
 use crate::translation::Context;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -60,6 +60,7 @@ prop_compose! {
             transfer_latency_cycles: 100_000,
             upgrade_latency_cycles: 10_000_000,
             perturbation_cycles_max: perturbation,
+            contention: None,
             translation_entries: 1 << translations,
         }
     }
@@ -172,9 +173,11 @@ impl Pair {
             assert_eq!(address.wrapping_add(entry.addend), self.system.ram.host_address(physical) as u64);
             return Ok(physical);
         }
-        self.system.access(core, address, access).map(|place| match place {
-            Place::Ram(physical) | Place::Device(physical) => physical,
-        })
+        match self.system.access(core, address, access, 0, Admission::Queues) {
+            Ok(Place::Ram(physical) | Place::Device(physical)) => Ok(physical),
+            Err(Refusal::Fault(fault)) => Err(fault),
+            Err(Refusal::Queued) => panic!("nobody queues on this board"),
+        }
     }
 
     fn access(&mut self, core: usize, address: u64, store: bool) -> Option<u64> {

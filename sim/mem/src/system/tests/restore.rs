@@ -4,7 +4,7 @@ use crate::cache::Geometry;
 use crate::fault::Access;
 use crate::line_table::{Entry, NO_LINE};
 use crate::ram::{RAM_BASE, Ram};
-use crate::system::{MemorySystem, Model, SavedMemory, StateError};
+use crate::system::{Admission, MemorySystem, Model, SavedMemory, StateError};
 use proptest::prelude::*;
 
 /// Breaks one invariant.
@@ -19,6 +19,7 @@ const MODEL: Model = Model {
     transfer_latency_cycles: 1,
     upgrade_latency_cycles: 1,
     perturbation_cycles_max: 0,
+    contention: None,
     translation_entries: 4,
 };
 
@@ -33,7 +34,7 @@ fn busy() -> MemorySystem {
     for index in 0..12 {
         for core in 0..2 {
             let access = if index % 3 == core as u64 { Access::Store } else { Access::Load };
-            system.access(core, RAM_BASE + index * 64, access).expect("it is RAM");
+            system.access(core, RAM_BASE + index * 64, access, 0, Admission::Queues).expect("it is RAM");
             system.translate_fetch(core, RAM_BASE + index * 0x1000).expect("it is RAM");
             system.touch_fetch(core, index as u32 * 64);
         }
@@ -136,7 +137,7 @@ proptest! {
             if system.restore(saved).is_ok() {
                 prop_assert!(system.check().is_ok());
                 for index in 0..64 {
-                    let _ = system.access(index % 2, RAM_BASE + index as u64 * 64, Access::Store);
+                    let _ = system.access(index % 2, RAM_BASE + index as u64 * 64, Access::Store, 0, Admission::Queues);
                 }
                 prop_assert!(system.check().is_ok());
             }
