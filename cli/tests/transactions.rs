@@ -229,15 +229,17 @@ fn options_choose_the_policies_instead_of_the_board() {
         let transactions = document(folder.path(), "hello", arguments)["configuration"]["board"]["transactions"].take();
         ["manager", "granularity", "mode"].map(|key| transactions[key].as_str().unwrap().to_owned())
     };
-    assert_eq!(chosen(&[]), ["size-matters", "word", "virtualized"]);
+    assert_eq!(chosen(&[]), ["size-matters", "word32", "virtualized"]);
     for manager in ["timestamp", "size-matters", "os-prio", "polka", "requester-wins"] {
-        assert_eq!(chosen(&["--contention-manager", manager]), [manager, "word", "virtualized"]);
+        assert_eq!(chosen(&["--contention-manager", manager]), [manager, "word32", "virtualized"]);
     }
-    assert_eq!(chosen(&["--granularity", "line"]), ["size-matters", "line", "virtualized"]);
-    assert_eq!(chosen(&["--transactions", "best-effort"]), ["size-matters", "word", "best-effort"]);
+    for granularity in ["word32", "word", "line"] {
+        assert_eq!(chosen(&["--granularity", granularity]), ["size-matters", granularity, "virtualized"]);
+    }
+    assert_eq!(chosen(&["--transactions", "best-effort"]), ["size-matters", "word32", "best-effort"]);
 
     let board = include_str!("../../sim/machine/boards/metatm-2007.toml");
-    let other = [("\"size-matters\"", "\"polka\""), ("\"word\"", "\"line\""), ("\"virtualized\"", "\"best-effort\"")];
+    let other = [("\"size-matters\"", "\"polka\""), ("\"word32\"", "\"line\""), ("\"virtualized\"", "\"best-effort\"")];
     let text = other.iter().fold(board.to_owned(), |text, (from, to)| text.replace(from, to));
     std::fs::write(folder.path().join("board.toml"), text).unwrap();
     assert_eq!(chosen(&["--board", "board.toml"]), ["polka", "line", "best-effort"]);

@@ -79,8 +79,9 @@ pub(super) fn manager_parser() -> impl TypedValueParser<Value = Manager> {
 }
 
 fn granularity_parser() -> impl TypedValueParser<Value = Granularity> {
-    PossibleValuesParser::new(["word", "line"])
-        .map(|name| if name == "line" { Granularity::Line } else { Granularity::Word })
+    let named = |name: String| Granularity::ALL.into_iter().find(|granularity| granularity.name() == name);
+    PossibleValuesParser::new(Granularity::ALL.map(Granularity::name))
+        .map(move |name| named(name).expect("only these names are let through"))
 }
 
 fn mode_parser() -> impl TypedValueParser<Value = Mode> {

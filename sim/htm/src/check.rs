@@ -49,7 +49,7 @@ struct Footprint {
 #[derive(Clone, Copy, Debug, Default)]
 struct Neighbours {
     uncommitted_words: u32,
-    known: u8,
+    known: u16,
     present: [u64; LINE_WORDS as usize],
 }
 

@@ -12,8 +12,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub slot: Slot,
-    pub read: u8,
-    pub write: u8,
+    pub read: u16,
+    pub write: u16,
     pub overflowed: bool,
 }
 

@@ -60,9 +60,9 @@ pub enum Evicted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Masks {
     /// Words in either set of the hart's active transaction.
-    pub readable: u8,
+    pub readable: u16,
     /// Words in its write set.
-    pub writable: u8,
+    pub writable: u16,
     /// No other transaction wrote to the line, so all of it may be read without a conflict.
     pub line_is_readable: bool,
     /// No other transaction has a word of the line in its sets.

@@ -2,6 +2,7 @@
 
 use crate::directory::Member;
 use crate::engine::Engine;
+use crate::policy::Policy;
 use crate::transaction::{Read, Transaction, Undo};
 use crate::{Line, Memory, words_of};
 
@@ -9,20 +10,20 @@ use crate::{Line, Memory, words_of};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joined {
     /// In either set.
-    pub readable: u8,
+    pub readable: u16,
     /// In the write set.
-    pub writable: u8,
+    pub writable: u16,
 }
 
 impl<C> Engine<C> {
     /// Adds words of a line to the active transaction's sets, after [`Engine::resolve`] granted the access. The undo
     /// log takes the old values, so this call comes before the store.
-    pub fn join(&mut self, hart: usize, line: Line, words: u8, write: bool, pc: u64, memory: &impl Memory) {
+    pub fn join(&mut self, hart: usize, line: Line, words: u16, write: bool, pc: u64, memory: &impl Memory) {
         let Some(slot) = self.harts[hart].active else { return };
-        let words = self.policy.span(words);
+        let policy = &self.policy;
         let transaction = self.transactions[slot as usize].as_mut().expect("the active transaction exists");
         let (member, is_new) = self.directory.member(line, slot);
-        enter(transaction, member, is_new, line, words, write, pc, memory);
+        enter(policy, transaction, member, is_new, line, words, write, pc, memory);
     }
 
     /// As [`Engine::join`], but without a call of [`Engine::resolve`]. It applies if no other transaction has a word of
@@ -32,16 +33,16 @@ impl<C> Engine<C> {
         &mut self,
         hart: usize,
         line: Line,
-        words: u8,
+        words: u16,
         write: bool,
         pc: u64,
         memory: &impl Memory,
     ) -> Option<Joined> {
         let slot = self.harts[hart].active?;
-        let words = self.policy.span(words);
+        let policy = &self.policy;
         let transaction = self.transactions[slot as usize].as_mut()?;
         let (member, is_new) = self.directory.member_alone(line, slot)?;
-        enter(transaction, member, is_new, line, words, write, pc, memory);
+        enter(policy, transaction, member, is_new, line, words, write, pc, memory);
         Some(Joined { readable: member.read | member.write, writable: member.write })
     }
 }
@@ -49,11 +50,12 @@ impl<C> Engine<C> {
 #[expect(clippy::too_many_arguments, reason = "the parts of an access, of which each is used once")]
 #[inline]
 fn enter<C>(
+    policy: &Policy,
     transaction: &mut Transaction<C>,
     member: &mut Member,
     is_new: bool,
     line: Line,
-    words: u8,
+    words: u16,
     write: bool,
     pc: u64,
     memory: &impl Memory,
@@ -61,8 +63,9 @@ fn enter<C>(
     if is_new {
         transaction.lines.push(line);
     }
+    let words = policy.span(words);
     let known = member.read | member.write;
-    transaction.size_words += u64::from((words & !known).count_ones());
+    transaction.size_words += policy.units((words & !known).count_ones().into());
     transaction.waits = 0;
     if write {
         for word in words_of(line, words & !member.write) {

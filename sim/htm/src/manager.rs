@@ -55,7 +55,7 @@ pub struct Contender {
     pub id: u64,
     /// The conflict priority that the kernel set; greater is more urgent.
     pub priority: u8,
-    /// Words in the party's sets.
+    /// Words in the party's sets, in the unit of [`Policy::units`].
     pub size_words: u64,
     /// The party's first begin, in cycles; restarts do not change it.
     pub begin_cycle: u64,

@@ -1,17 +1,44 @@
 //! The choices of an experimenter, as data.
 
 use crate::manager::Manager;
+use crate::{LINE_WORDS, WORD_SHIFT, Word};
 use serde::{Deserialize, Serialize};
 
-/// The unit of sets and of conflict detection.
+/// The unit of sets and of conflict detection: the granule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Granularity {
-    /// Eight bytes, as in MetaTM.
+    /// Eight bytes: a register of this architecture.
     #[default]
     Word,
     /// A cache line, as in most processors that were sold.
     Line,
+    /// Four bytes: MetaTM's granule, a word of the IA-32 architecture.
+    Word32,
+}
+
+impl Granularity {
+    /// Every granularity, from the finest to the coarsest.
+    pub const ALL: [Granularity; 3] = [Granularity::Word32, Granularity::Word, Granularity::Line];
+
+    /// The name in options, boards and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Granularity::Word32 => "word32",
+            Granularity::Word => "word",
+            Granularity::Line => "line",
+        }
+    }
+
+    /// The unit of sizes in statistics, costs and managers is a word of four bytes where that is the granule, and one of
+    /// eight bytes otherwise; this is the binary logarithm of its words of four bytes.
+    #[inline]
+    fn unit_shift(self) -> u32 {
+        match self {
+            Granularity::Word32 => 0,
+            Granularity::Word | Granularity::Line => 1,
+        }
+    }
 }
 
 /// The kind of transactional processor.
@@ -45,7 +72,7 @@ pub struct Policy {
 }
 
 impl Default for Policy {
-    /// The paper's policy: SizeMatters by word, with exponential back-off (section 7). The numbers are our choice.
+    /// The paper's policy, SizeMatters with exponential back-off (section 7), by eight bytes. The numbers are our choice.
     fn default() -> Policy {
         Policy {
             manager: Manager::SizeMatters,
@@ -65,12 +92,60 @@ impl Policy {
         self.backoff_base_cycles.saturating_mul(1u64.checked_shl(exponent).unwrap_or(u64::MAX)).max(1)
     }
 
-    /// The words that a request for `words` of a line covers.
+    /// The words that a request for `words` of a line covers: those of every granule that it touches.
     #[inline]
-    pub fn span(&self, words: u8) -> u8 {
+    pub fn span(&self, words: u16) -> u16 {
         match self.granularity {
-            Granularity::Word => words,
-            Granularity::Line => 0xff,
+            Granularity::Word32 => words,
+            Granularity::Word => {
+                let first = (words | words >> 1) & 0x5555;
+                first | first << 1
+            }
+            Granularity::Line => 0xffff,
+        }
+    }
+
+    /// The size of so many words of whole granules, in units ([`Granularity::unit_shift`]).
+    #[inline]
+    pub fn units(&self, words: u64) -> u64 {
+        words >> self.granularity.unit_shift()
+    }
+
+    /// The granules of so many units.
+    pub fn granules(&self, units: u64) -> u64 {
+        match self.granularity {
+            Granularity::Word32 | Granularity::Word => units,
+            Granularity::Line => units / self.units(LINE_WORDS.into()),
+        }
+    }
+
+    /// The physical address of the unit that a word is in.
+    pub(crate) fn unit_address(&self, word: Word) -> u64 {
+        let shift = self.granularity.unit_shift();
+        word >> shift << (shift + WORD_SHIFT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_covers_the_granules_that_it_touches() {
+        let of = |granularity| Policy { granularity, ..Policy::default() };
+        assert_eq!(of(Granularity::Word32).span(0b0010_0000_1100_0001), 0b0010_0000_1100_0001);
+        assert_eq!(of(Granularity::Word).span(0b0010_0000_1100_0001), 0b0011_0000_1100_0011);
+        assert_eq!(of(Granularity::Line).span(1), 0xffff);
+        let sizes = |policy: Policy| [policy.units(16), policy.granules(policy.units(16)), policy.unit_address(7)];
+        assert_eq!(sizes(of(Granularity::Word32)), [16, 16, 28]);
+        assert_eq!(sizes(of(Granularity::Word)), [8, 8, 24]);
+        assert_eq!(sizes(of(Granularity::Line)), [8, 1, 24]);
+    }
+
+    #[test]
+    fn names_are_those_of_boards() {
+        for granularity in Granularity::ALL {
+            assert_eq!(serde_json::to_string(&granularity).unwrap(), format!("{:?}", granularity.name()));
         }
     }
 }

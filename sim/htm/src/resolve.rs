@@ -39,7 +39,7 @@ pub struct Request {
     pub party: Party,
     pub line: Line,
     /// The words of the line that the access touches.
-    pub words: u8,
+    pub words: u16,
     pub write: bool,
     /// The program counter of the access; 0 for a device.
     pub pc: u64,
@@ -107,7 +107,7 @@ impl<C> Engine<C> {
 
     /// The transactions with words of the line that conflict with an access.
     #[inline]
-    fn holders(&self, request: &Request, words: u8) -> impl Iterator<Item = Member> {
+    fn holders(&self, request: &Request, words: u16) -> impl Iterator<Item = Member> {
         let own = request.party.hart().and_then(|hart| self.harts[hart].active);
         let meets = move |member: &&Member| {
             let theirs = if request.write { member.read | member.write } else { member.write };
@@ -120,7 +120,7 @@ impl<C> Engine<C> {
     fn resolve_against(
         &mut self,
         request: &Request,
-        words: u8,
+        words: u16,
         holders: &[Member],
         memory: &mut impl Memory,
         losses: &mut Vec<Loss>,
@@ -128,7 +128,7 @@ impl<C> Engine<C> {
         let mut rules: SmallVec<[Rule; 4]> = SmallVec::new();
         let mut wait = None;
         if let (Party::Arbitrated(hart), Some(word)) = (request.party, words_of(request.line, request.words).next()) {
-            self.begin_arbitration(hart, word << WORD_SHIFT, request.now);
+            self.begin_arbitration(hart, self.policy.unit_address(word), request.now);
         }
         for holder in holders {
             match self.decide(request, holder.slot) {
@@ -210,7 +210,7 @@ impl<C> Engine<C> {
     fn refuse(
         &mut self,
         request: &Request,
-        words: u8,
+        words: u16,
         holder: &Member,
         rule: Rule,
         memory: &mut impl Memory,
@@ -253,7 +253,7 @@ impl<C> Engine<C> {
     fn note_conflict(
         &mut self,
         request: &Request,
-        words: u8,
+        words: u16,
         holder: &Member,
         rule: Rule,
         requester_won: bool,
@@ -281,7 +281,7 @@ impl<C> Engine<C> {
             key: ConflictKey {
                 requester_pc: request.pc,
                 holder_pc: holders.first_access_pc(word),
-                address: word << WORD_SHIFT,
+                address: self.policy.unit_address(word),
                 requester_is_transactional: own.is_some(),
                 requester_writes: request.write,
                 requester_won,

@@ -125,7 +125,15 @@ impl<C> Engine<C> {
             lines.insert(line_of(undo.word));
             words.insert(undo.word);
         }
-        ensure(words.len() as u64 == transaction.size_words, "a transaction's size differs from its sets'")?;
+        ensure(
+            self.policy.units(words.len() as u64) == transaction.size_words,
+            "a transaction's size differs from its sets'",
+        )?;
+        for line in &lines {
+            let member = self.directory.member(*line, slot).0;
+            let is_whole = |words| self.policy.span(words) == words || words == 0;
+            ensure(is_whole(member.read) && is_whole(member.write), "a part of a granule is in a set")?;
+        }
         let named: BTreeSet<Line> = transaction.lines.iter().copied().collect();
         ensure(
             named == lines && lines.len() == transaction.lines.len(),

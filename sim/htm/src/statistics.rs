@@ -1,4 +1,5 @@
-//! Counters of transactions, by hart.
+//! Counters of transactions, by hart. Words have four bytes where that is the granule, and eight bytes otherwise
+//! ([`Policy::units`](crate::policy::Policy::units)).
 
 use concord_abi::htm::Cause;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};

@@ -5,19 +5,24 @@ mod support;
 use concord_abi::htm::{Cause, DEPTH_MAX, FRAMES_MAX, RESTARTS_MAX};
 use concord_htm::manager::Manager;
 use concord_htm::policy::{Granularity, Mode, Policy};
-use concord_htm::{Begun, ContextError, Ended, Engine, Evicted, Party, Popped, Verdict};
+use concord_htm::{Begun, ContextError, Ended, Engine, Evicted, Party, Popped, Verdict, WORD_SHIFT};
 use support::{Words, access};
 
 fn engine(harts: usize, policy: Policy) -> (Engine<u32>, Words) {
     (Engine::new(harts, policy, 1), Words(vec![7; 64]))
 }
 
+/// The default policy by the smallest granules, so that each word of these tests is one.
+fn policy() -> Policy {
+    Policy { granularity: Granularity::Word32, ..Policy::default() }
+}
+
 fn with_manager(manager: Manager) -> Policy {
-    Policy { manager, ..Policy::default() }
+    Policy { manager, ..policy() }
 }
 
 fn best_effort() -> Policy {
-    Policy { mode: Mode::BestEffort, ..Policy::default() }
+    Policy { mode: Mode::BestEffort, ..policy() }
 }
 
 fn begin(engine: &mut Engine<u32>, memory: &mut Words, hart: usize, now: u64) -> u64 {
@@ -32,7 +37,7 @@ fn commits(engine: &mut Engine<u32>, hart: usize) -> bool {
 
 #[test]
 fn a_transaction_nests_to_the_limit_and_restarts_beyond() {
-    let (mut engine, mut memory) = engine(1, Policy::default());
+    let (mut engine, mut memory) = engine(1, policy());
     let id = begin(&mut engine, &mut memory, 0, 1);
     access(&mut engine, &mut memory, Party::Transaction(0), 3, Some(8), 2);
     for depth in 2..=DEPTH_MAX {
@@ -55,7 +60,7 @@ fn a_transaction_nests_to_the_limit_and_restarts_beyond() {
 
 #[test]
 fn a_context_is_full_at_the_limit_and_an_active_transaction_has_room() {
-    let (mut engine, mut memory) = engine(1, Policy::default());
+    let (mut engine, mut memory) = engine(1, policy());
     for _ in 1..FRAMES_MAX {
         engine.push(0, false).unwrap();
     }
@@ -76,7 +81,7 @@ fn a_context_is_full_at_the_limit_and_an_active_transaction_has_room() {
 
 #[test]
 fn restarts_saturate_and_can_be_written() {
-    let (mut engine, mut memory) = engine(1, Policy::default());
+    let (mut engine, mut memory) = engine(1, policy());
     engine.set_restarts(0, RESTARTS_MAX << 16 | (RESTARTS_MAX - 1));
     assert_eq!(engine.restarts(0), RESTARTS_MAX - 1);
     begin(&mut engine, &mut memory, 0, 0);
@@ -91,7 +96,7 @@ fn restarts_saturate_and_can_be_written() {
 
 #[test]
 fn contexts_are_parked_up_to_the_limit() {
-    let (mut engine, _) = engine(2, Policy::default());
+    let (mut engine, _) = engine(2, policy());
     let mut parked = 0;
     let refusal = loop {
         if let Err(error) = engine.switch_context(0, parked + 1) {
@@ -114,7 +119,7 @@ fn contexts_are_parked_up_to_the_limit() {
 
 #[test]
 fn a_hart_has_its_own_context_and_cannot_switch_during_a_transaction() {
-    let (mut engine, mut memory) = engine(2, Policy::default());
+    let (mut engine, mut memory) = engine(2, policy());
     engine.push(0, true).unwrap();
     engine.switch_context(0, 5).unwrap();
     assert_eq!(engine.frames(0), 0);
@@ -128,7 +133,7 @@ fn a_hart_has_its_own_context_and_cannot_switch_during_a_transaction() {
 
 #[test]
 fn a_loss_of_a_suspended_transaction_counts_where_it_restarts() {
-    let (mut engine, mut memory) = engine(3, Policy::default());
+    let (mut engine, mut memory) = engine(3, policy());
     engine.switch_context(0, 9).unwrap();
     let id = begin(&mut engine, &mut memory, 0, 10);
     access(&mut engine, &mut memory, Party::Transaction(0), 20, Some(1), 11);
@@ -148,7 +153,7 @@ fn a_loss_of_a_suspended_transaction_counts_where_it_restarts() {
     assert_eq!((loss.status, loss.backoff_cycles), (Cause::Nontransactional.status(0), losses[0].backoff_cycles));
     assert_eq!((engine.restarts(0), engine.restarts(2)), (0, 1));
     assert_eq!((engine.backoff_cycles(0), engine.backoff_cycles(2)), (0, loss.backoff_cycles));
-    assert_eq!(engine.last_conflict(2), (20 << 3, 0));
+    assert_eq!(engine.last_conflict(2), (20 << WORD_SHIFT, 0));
     assert_eq!(engine.checkpoint(2), Some(&10));
     assert!(commits(&mut engine, 2));
     assert_eq!((engine.begin_cycle(2), engine.begin_cycle(0)), (10, 0));
@@ -163,10 +168,10 @@ fn the_loser_learns_the_word_and_the_winner() {
     access(&mut engine, &mut memory, Party::Transaction(0), 10, None, 3);
     let (_, losses) = access(&mut engine, &mut memory, Party::Transaction(1), 10, Some(1), 4);
     assert_eq!(losses[0].status, Cause::Conflict.status(0));
-    assert_eq!((engine.last_conflict(0), engine.last_conflict(1)), ((10 << 3, winner), (0, 0)));
+    assert_eq!((engine.last_conflict(0), engine.last_conflict(1)), ((10 << WORD_SHIFT, winner), (0, 0)));
     // A restart with another cause leaves both unchanged.
     engine.restart(0, Cause::Explicit.status(0), 5, &mut memory).unwrap();
-    assert_eq!(engine.last_conflict(0), (10 << 3, winner));
+    assert_eq!(engine.last_conflict(0), (10 << WORD_SHIFT, winner));
 }
 
 #[test]
@@ -224,7 +229,7 @@ fn two_handlers_do_not_wait_for_the_transactions_that_each_other_interrupted() {
 
 #[test]
 fn a_line_that_leaves_the_cache_leaves_the_sets_of_all_transactions_of_the_hart() {
-    let policies = [Policy::default(), best_effort()];
+    let policies = [policy(), best_effort()];
     for policy in policies {
         let (mut engine, mut memory) = engine(2, policy);
         for word in [8, 9] {
@@ -234,12 +239,12 @@ fn a_line_that_leaves_the_cache_leaves_the_sets_of_all_transactions_of_the_hart(
         }
         begin(&mut engine, &mut memory, 0, 0);
         access(&mut engine, &mut memory, Party::Transaction(0), 10, None, 0);
-        assert_eq!(engine.evicted(1, 1, 0, &mut memory), Evicted::Nothing);
-        match engine.evicted(0, 1, 0, &mut memory) {
+        assert_eq!(engine.evicted(1, 0, 0, &mut memory), Evicted::Nothing);
+        match engine.evicted(0, 0, 0, &mut memory) {
             Evicted::Overflowed => {
                 assert_eq!((policy.mode, engine.counters()[0].overflowed_lines), (Mode::Virtualized, 3));
                 assert!(engine.subject(0).is_some_and(|subject| subject.overflowed));
-                assert!(engine.masks(1, 1).others_overflowed);
+                assert!(engine.masks(1, 0).others_overflowed);
                 // The line that left the cache still conflicts.
                 assert_eq!(access(&mut engine, &mut memory, Party::Nontransactional(1), 10, Some(0), 0).1.len(), 1);
                 assert_eq!(access(&mut engine, &mut memory, Party::Nontransactional(1), 8, Some(0), 0).1.len(), 1);
@@ -250,7 +255,7 @@ fn a_line_that_leaves_the_cache_leaves_the_sets_of_all_transactions_of_the_hart(
             }
             Evicted::Nothing => panic!("the line is in three sets"),
         }
-        assert_eq!(engine.evicted(0, 1, 0, &mut memory), Evicted::Nothing);
+        assert_eq!(engine.evicted(0, 0, 0, &mut memory), Evicted::Nothing);
     }
 }
 
@@ -279,11 +284,11 @@ fn refusals(engine: &mut Engine<u32>, memory: &mut Words, word: u64, now: u64) -
 #[test]
 fn a_compare_and_swap_grows_old_until_it_is_granted() {
     // By size a compare-and-swap loses against everything, until its refusals reach the threshold of restarts.
-    let (mut engine, mut memory) = engine(2, Policy::default());
+    let (mut engine, mut memory) = engine(2, policy());
     begin(&mut engine, &mut memory, 0, 100);
     access(&mut engine, &mut memory, Party::Transaction(0), 4, None, 100);
     assert_eq!(access(&mut engine, &mut memory, Party::Arbitrated(1), 4, Some(1), 50).0, Verdict::Refused);
-    assert_eq!(refusals(&mut engine, &mut memory, 4, 200), Policy::default().restart_threshold - 1);
+    assert_eq!(refusals(&mut engine, &mut memory, 4, 200), policy().restart_threshold - 1);
     // The next compare-and-swap begins anew, even if the last one finally met no conflict.
     begin_again(&mut engine, &mut memory, 300);
     assert_eq!(access(&mut engine, &mut memory, Party::Arbitrated(1), 4, Some(1), 250).0, Verdict::Refused);
@@ -315,21 +320,21 @@ fn a_compare_and_swap_is_refused_instead_of_waiting() {
 
 #[test]
 fn sets_by_line_hold_the_whole_line() {
-    let policy = Policy { granularity: Granularity::Line, ..Policy::default() };
-    let (mut engine, mut memory) = engine(2, policy);
+    let by_line = Policy { granularity: Granularity::Line, ..policy() };
+    let (mut engine, mut memory) = engine(2, by_line);
     begin(&mut engine, &mut memory, 0, 0);
-    access(&mut engine, &mut memory, Party::Transaction(0), 8, Some(1), 0);
+    access(&mut engine, &mut memory, Party::Transaction(0), 24, Some(1), 0);
     let masks = engine.masks(0, 1);
-    assert_eq!((masks.readable, masks.writable), (0xff, 0xff));
+    assert_eq!((masks.readable, masks.writable), (0xffff, 0xffff));
     assert_eq!(engine.subject(0).map(|subject| subject.size_words), Some(8));
-    let (_, losses) = access(&mut engine, &mut memory, Party::Nontransactional(1), 15, None, 0);
-    assert_eq!(losses[0].restored, (8..16).collect::<Vec<_>>());
+    let (_, losses) = access(&mut engine, &mut memory, Party::Nontransactional(1), 31, None, 0);
+    assert_eq!(losses[0].restored, (16..32).collect::<Vec<_>>());
     assert_eq!(memory.0, [7; 64]);
 }
 
 #[test]
 fn devices_see_committed_memory_and_win() {
-    let (mut engine, mut memory) = engine(2, Policy::default());
+    let (mut engine, mut memory) = engine(2, policy());
     for (hart, word) in [(0, 8), (1, 9)] {
         begin(&mut engine, &mut memory, hart, 0);
         access(&mut engine, &mut memory, Party::Transaction(hart), word, Some(1), 0);
@@ -345,7 +350,7 @@ fn devices_see_committed_memory_and_win() {
 
 #[test]
 fn a_dropped_transaction_is_undone_and_never_restarts() {
-    let (mut engine, mut memory) = engine(1, Policy::default());
+    let (mut engine, mut memory) = engine(1, policy());
     engine.push(0, true).unwrap();
     begin(&mut engine, &mut memory, 0, 0);
     access(&mut engine, &mut memory, Party::Transaction(0), 8, Some(1), 0);
@@ -362,7 +367,7 @@ fn a_dropped_transaction_is_undone_and_never_restarts() {
 
 #[test]
 fn a_reset_hart_keeps_no_state() {
-    let (mut engine, mut memory) = engine(1, Policy::default());
+    let (mut engine, mut memory) = engine(1, policy());
     engine.set_priority(0, 0x1ff);
     assert_eq!(engine.priority(0), 0xff);
     for word in [8, 9] {

@@ -12,29 +12,29 @@ use proptest::prelude::*;
 use support::{Words, access};
 
 const HARTS: usize = 3;
-const WORDS: u64 = 64;
+const WORDS: u64 = 128;
 
 /// Transactions that are active, suspended, doomed and parked, with sets, overflowed lines and a refused compare-and-swap.
 fn busy(granularity: Granularity) -> (Engine<u32>, Words) {
     let policy = Policy { manager: Manager::Polka, granularity, ..Policy::default() };
     let (mut engine, mut memory) = (Engine::new(HARTS, policy, 3), Words(vec![7; WORDS as usize]));
-    for (hart, word) in [(0, 0), (0, 8), (1, 16), (1, 24), (2, 32)] {
+    for (hart, word) in [(0, 0), (0, 16), (1, 32), (1, 48), (2, 64)] {
         engine.switch_context(hart, word).unwrap();
         assert_eq!(engine.begin(hart, word, &mut memory, || word as u32), Begun::Outermost);
         engine.begin(hart, word, &mut memory, || 0);
-        for (offset, write) in [(0, None), (1, Some(word)), (0, Some(1)), (10, None)] {
+        for (offset, write) in [(0, None), (1, Some(word)), (0, Some(1)), (18, None)] {
             access(&mut engine, &mut memory, Party::Transaction(hart), word + offset, write, word);
         }
-        engine.evicted(hart, word / 8, word, &mut memory);
-        if word != 24 && word != 32 {
+        engine.evicted(hart, word / 16, word, &mut memory);
+        if word != 48 && word != 64 {
             engine.trap(hart, word, &mut memory);
         }
     }
     access(&mut engine, &mut memory, Party::Nontransactional(2), 0, Some(1), 90);
     engine.switch_context(0, 100).unwrap();
-    access(&mut engine, &mut memory, Party::Arbitrated(0), 32, Some(1), 100);
+    access(&mut engine, &mut memory, Party::Arbitrated(0), 64, Some(1), 100);
     engine.restart(2, Cause::Explicit.status(3), 110, &mut memory);
-    access(&mut engine, &mut memory, Party::Transaction(2), 40, Some(4), 110);
+    access(&mut engine, &mut memory, Party::Transaction(2), 80, Some(4), 110);
     (engine, memory)
 }
 
@@ -58,15 +58,15 @@ fn go_on(engine: &mut Engine<u32>, memory: &mut Words) -> Vec<u8> {
             let party = if engine.is_active(hart) { party } else { Party::Nontransactional(hart) };
             let write = (word % 2 == 0).then_some(word);
             log.extend(format!("{:?}", access(engine, memory, party, word, write, now)).into_bytes());
-            log.extend(format!("{:?}", engine.masks(hart, word / 8)).into_bytes());
+            log.extend(format!("{:?}", engine.masks(hart, word / 16)).into_bytes());
         }
-        for line in 0..WORDS / 8 {
+        for line in 0..WORDS / 16 {
             log.extend(format!("{:?}", engine.evicted(hart, line, now, memory)).into_bytes());
         }
         engine.take_out(memory);
         engine.put_in(memory);
         log.extend(format!("{:?} {:?}", engine.end(hart, now), engine.end(hart, now)).into_bytes());
-        for context in [0, 8, 16] {
+        for context in [0, 16, 32] {
             let switched = engine.switch_context(hart, context);
             log.extend(format!("{switched:?} {:?}", engine.subject(hart)).into_bytes());
             log.extend(format!("{:?} {:?}", engine.pop(hart, true, now), engine.restarts(hart)).into_bytes());
@@ -80,7 +80,7 @@ fn go_on(engine: &mut Engine<u32>, memory: &mut Words) -> Vec<u8> {
 
 #[test]
 fn a_saved_engine_continues_the_same() {
-    for granularity in [Granularity::Word, Granularity::Line] {
+    for granularity in Granularity::ALL {
         let (mut engine, mut memory) = busy(granularity);
         let bytes = bytes_of(&engine);
         let mut again = restored(&bytes).unwrap();
@@ -97,7 +97,7 @@ fn a_state_of_another_machine_is_refused() {
     let read = || postcard::from_bytes::<Engine<u32>>(&bytes_of(&engine)).unwrap();
     assert!(read().restore(HARTS, |_| true).is_ok());
     assert!(read().restore(HARTS + 1, |_| true).is_err());
-    for missing in [9, 18, 40] {
+    for missing in [17, 34, 80] {
         assert!(read().restore(HARTS, |word| word != missing).is_err(), "word {missing} is in a set");
     }
 }
@@ -107,8 +107,8 @@ proptest! {
 
     /// Any bytes give an error or a state with which an engine can continue.
     #[test]
-    fn damaged_states_are_refused_or_work(changes in vec((any::<usize>(), any::<u8>()), 1..4), by_line: bool) {
-        let (engine, mut memory) = busy(if by_line { Granularity::Line } else { Granularity::Word });
+    fn damaged_states_are_refused_or_work(changes in vec((any::<usize>(), any::<u8>()), 1..4), kind in 0..3usize) {
+        let (engine, mut memory) = busy(Granularity::ALL[kind]);
         let mut bytes = bytes_of(&engine);
         for (place, value) in changes {
             let length = bytes.len();

@@ -15,7 +15,9 @@ use crate::machine::Machine;
 use crate::planted::PlantedFault;
 pub(crate) use checking::Watch;
 use concord_abi::htm::{Cause, XTRAP_PREVIOUS};
-use concord_htm::{Ended, Engine, Loss, Masks, Memory, Party, Popped, Request, WORD_SHIFT, Word, word_mask};
+use concord_htm::{
+    Ended, Engine, Loss, Masks, Memory, Party, Popped, Request, WORD_BYTES, WORD_SHIFT, Word, word_mask,
+};
 use concord_isa::op::SINK;
 use concord_mem::cache::line_of;
 use concord_mem::hot::HotState;
@@ -82,12 +84,12 @@ pub(crate) struct Words<'a>(pub &'a Ram);
 impl Memory for Words<'_> {
     #[inline]
     fn load(&self, word: Word) -> u64 {
-        self.0.read(word << WORD_SHIFT, 8)
+        self.0.read(word << WORD_SHIFT, WORD_BYTES)
     }
 
     #[inline]
     fn store(&mut self, word: Word, value: u64) {
-        self.0.write(word << WORD_SHIFT, 8, value);
+        self.0.write(word << WORD_SHIFT, WORD_BYTES, value);
     }
 }
 
@@ -189,8 +191,8 @@ impl Machine {
     pub(crate) fn restart(&mut self, hart: usize, loss: &Loss) {
         self.leave_queue_early(hart);
         let costs = self.configuration.costs();
-        let cycles =
-            loss.restored.len() as u64 * costs.rollback_word_cycles + loss.overflowed_lines * costs.overflow_cycles;
+        let restored_units = self.transactions.policy().units(loss.restored.len() as u64);
+        let cycles = restored_units * costs.rollback_word_cycles + loss.overflowed_lines * costs.overflow_cycles;
         self.charge_transaction(hart, cycles);
         self.account(hart);
         let lost_cycles = self.memory.hot[hart].cycle.saturating_sub(loss.attempt_cycle);
@@ -388,7 +390,7 @@ impl Machine {
     pub(crate) fn restore_transactions(&mut self, mut saved: Transactions) -> Result<(), String> {
         let ram = &self.memory.ram;
         saved
-            .restore(self.harts.len(), |word| ram.contains(word << WORD_SHIFT, 8))
+            .restore(self.harts.len(), |word| ram.contains(word << WORD_SHIFT, WORD_BYTES))
             .map_err(|error| error.to_string())?;
         if *saved.policy() != self.configuration.policy() {
             return Err("its transactions follow other policies than its board's".to_owned());

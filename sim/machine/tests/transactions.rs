@@ -10,6 +10,7 @@ mod contexts;
 mod coverage;
 mod devices;
 mod encodings;
+mod granules;
 pub mod guest;
 mod irrevocable;
 mod lifecycle;

@@ -27,8 +27,10 @@ pub const BY_LINE: u8 = 0;
 pub const BY_WORD: u8 = 1;
 /// The table answers no access, so that the machine sees every one.
 pub const NOTHING: u8 = 2;
-/// Words are eight bytes long.
-const WORD_SHIFT: u32 = 3;
+/// Words are four bytes long.
+const WORD_SHIFT: u32 = 2;
+/// The words of an aligned access of eight bytes, shifted to the first of them; every shorter one touches one word.
+const DOUBLE: u16 = 0b11;
 
 /// One entry.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -46,10 +48,10 @@ pub struct Entry {
     /// Words of the line in a set of the hart's active transaction, which its loads may access. A snapshot omits them:
     /// the owner of the sets restores them.
     #[serde(skip)]
-    pub readable_words: u8,
+    pub readable_words: u16,
     /// Words in the transaction's write set, which its stores may access.
     #[serde(skip)]
-    pub writable_words: u8,
+    pub writable_words: u16,
 }
 
 const EMPTY: Entry =
@@ -63,9 +65,9 @@ pub struct Rights {
     /// Stores outside a transaction.
     pub write: bool,
     /// See [`Entry::readable_words`].
-    pub readable_words: u8,
+    pub readable_words: u16,
     /// See [`Entry::writable_words`].
-    pub writable_words: u8,
+    pub writable_words: u16,
 }
 
 impl Rights {
@@ -129,7 +131,8 @@ impl LineTable {
         }
         let entry = self.matching(timed, store, address, size_bytes, user)?;
         let words = if store { entry.writable_words } else { entry.readable_words };
-        let is_member = answers != BY_WORD || words >> (address >> WORD_SHIFT & 7) & 1 == 1;
+        let needed = if size_bytes == 8 { DOUBLE } else { 1 };
+        let is_member = answers != BY_WORD || words >> (address >> WORD_SHIFT & 15) & needed == needed;
         is_member.then(|| address.wrapping_add(entry.addend))
     }
 
@@ -210,16 +213,20 @@ mod tests {
             read_tag: tag,
             write_tag: tag,
             addend: 0x100,
-            readable_words: 0b110,
-            writable_words: 0b100,
+            readable_words: 0b1_1100,
+            writable_words: 0b1_0000,
             ..EMPTY
         };
         *table.entry(LineTable::slot(true, 0x5000)) = entry;
         assert_eq!(table.hit(true, BY_LINE, false, 0x5000, 8, USER), Some(0x5100));
         assert_eq!(table.hit(true, BY_WORD, false, 0x5000, 8, USER), None);
+        assert_eq!(table.hit(true, BY_WORD, false, 0x5008, 8, USER), Some(0x5108));
         assert_eq!(table.hit(true, BY_WORD, false, 0x500c, 4, USER), Some(0x510c));
         assert_eq!(table.hit(true, BY_WORD, true, 0x500c, 4, USER), None);
         assert_eq!(table.hit(true, BY_WORD, true, 0x5010, 4, USER), Some(0x5110));
+        assert_eq!(table.hit(true, BY_WORD, true, 0x5013, 1, USER), Some(0x5113));
+        assert_eq!(table.hit(true, BY_WORD, false, 0x5010, 8, USER), None, "the second word is in no set");
+        assert_eq!(table.hit(true, BY_WORD, true, 0x5010, 8, USER), None, "the second word is in no set");
         assert_eq!(table.hit(true, NOTHING, false, 0x5010, 4, USER), None);
         assert_eq!(table.hit(true, BY_LINE, false, 0x5004, 8, USER), None, "misaligned");
         assert_eq!(table.hit(true, BY_LINE, false, 0x5000, 8, 0), None, "other privilege");

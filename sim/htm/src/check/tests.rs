@@ -147,7 +147,7 @@ fn a_violation_names_its_parties_addresses_and_values() {
     let violation = checker.read(OTHER, 9, 5, 0x90).unwrap_err();
     assert_eq!(
         violation.to_string(),
-        "hart 1, outside any transaction, read 0x5 at address 0x48 (pc 0x90), where 0x3 is committed: transaction 1 wrote at \
+        "hart 1, outside any transaction, read 0x5 at address 0x24 (pc 0x90), where 0x3 is committed: transaction 1 wrote at \
          pc 0x80, 1 accesses ago, and has not committed"
     );
 }

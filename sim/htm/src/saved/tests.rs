@@ -1,7 +1,7 @@
 use super::*;
 use crate::Memory;
 use crate::context::Frame;
-use crate::policy::Policy;
+use crate::policy::{Granularity, Policy};
 use crate::transaction::Restart;
 use concord_abi::htm::Cause;
 
@@ -16,9 +16,10 @@ impl Memory for Words {
 }
 
 /// Slot 0 is suspended in hart 0's context 5, slot 1 is active on hart 1, and slot 2 is parked in context 6. All have
-/// read words 0 and 8; slot n has written word 1 + n.
+/// read words 0 and 16; slot n has written word 1 + n.
 fn engine() -> Engine<()> {
-    let mut engine = Engine::new(2, Policy::default(), 1);
+    let policy = Policy { granularity: Granularity::Word32, ..Policy::default() };
+    let mut engine = Engine::new(2, policy, 1);
     for (hart, context, write) in [(0, 6, 3), (0, 5, 1), (1, 0, 2)] {
         engine.switch_context(hart, context).unwrap();
         engine.begin(hart, 0, &mut Words, || ());
@@ -48,7 +49,7 @@ fn impossible_states_are_refused() {
     let restored = |engine: &mut Engine<()>| engine.restore(2, |word| word < 64).map_err(|error| error.0);
     assert_eq!(restored(&mut engine()), Ok(()));
     type Damage = fn(&mut Engine<()>);
-    let cases: [(&str, Damage); 27] = [
+    let cases: [(&str, Damage); 28] = [
         ("the number of harts differs from the board's", |engine| engine.harts.push(engine.harts[0].clone())),
         ("the number of harts differs from the board's", |engine| engine.counters.clear()),
         ("the generator of random numbers is at its fixed point", |engine| engine.random = 0),
@@ -83,11 +84,15 @@ fn impossible_states_are_refused() {
         ("a doomed transaction has sets", |engine| {
             live(engine, 0).doom = Some(Restart { status: 1, backoff_cycles: 0, defeat: None });
         }),
-        ("a word of a write set does not exist", |engine| live(engine, 0).undo[0].word = 1 << 61),
+        ("a word of a write set does not exist", |engine| live(engine, 0).undo[0].word = 1 << 62),
         ("a word of a read set does not exist", |engine| live(engine, 0).reads[0].word = 64),
         ("a word is in a write set twice", |engine| live(engine, 0).undo[0].word = 2),
         ("a word is in a read set and in another's write set", |engine| live(engine, 0).reads[0].word = 2),
         ("a transaction's size differs from its sets'", |engine| live(engine, 0).size_words = 2),
+        ("a part of a granule is in a set", |engine| {
+            engine.policy.granularity = Granularity::Word;
+            engine.transactions.iter_mut().flatten().for_each(|transaction| transaction.size_words = 1);
+        }),
     ];
     for (what, damage) in cases {
         let mut engine = engine();

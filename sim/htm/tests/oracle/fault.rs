@@ -3,6 +3,7 @@
 
 use super::program::WORDS;
 use concord_htm::{Memory, Word};
+use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -13,6 +14,8 @@ pub enum Fault {
     ForgottenOnEviction,
     /// An AMO executes without a check for conflicts.
     UncheckedSwap,
+    /// The undo log puts back eight bytes for each granule of four: a rollback changes the word beside.
+    WideUndo,
 }
 
 /// The word that [`Fault::MissingUndo`] does not restore.
@@ -22,12 +25,24 @@ const MISSING: Word = WORDS / 2;
 pub struct Undoing<'a> {
     words: &'a mut [u64],
     fault: Option<Fault>,
+    /// For [`Fault::WideUndo`]: words beside written ones, with their values at the time of the write.
+    beside: Option<&'a BTreeMap<Word, u64>>,
 }
 
 impl<'a> Undoing<'a> {
     pub fn new(words: &'a mut [u64], fault: Option<Fault>) -> Undoing<'a> {
-        Undoing { words, fault }
+        Undoing { words, fault, beside: None }
     }
+
+    /// The words beside that a rollback restores under [`Fault::WideUndo`].
+    pub fn beside(self, beside: &'a BTreeMap<Word, u64>) -> Undoing<'a> {
+        Undoing { beside: Some(beside), ..self }
+    }
+}
+
+/// The other half of eight bytes.
+pub fn word_beside(word: Word) -> Word {
+    word ^ 1
 }
 
 impl Memory for Undoing<'_> {
@@ -38,6 +53,10 @@ impl Memory for Undoing<'_> {
     fn store(&mut self, word: Word, value: u64) {
         if self.fault != Some(Fault::MissingUndo) || word != MISSING {
             self.words[word as usize] = value;
+        }
+        let beside = self.beside.and_then(|beside| beside.get(&word_beside(word)));
+        if let (Some(Fault::WideUndo), Some(value)) = (self.fault, beside) {
+            self.words[word_beside(word) as usize] = *value;
         }
     }
 }

@@ -12,7 +12,7 @@ use concord_htm::check::{Checker, Violation};
 use concord_htm::manager::{Manager, Rule};
 use concord_htm::policy::Policy;
 use concord_htm::profile::Conflict;
-use concord_htm::{Begun, Ended, Engine, Loss, Popped};
+use concord_htm::{Begun, Ended, Engine, Loss, Popped, Word};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -148,6 +148,8 @@ pub struct World<'a> {
     events: Vec<Vec<Access>>,
     /// Lines that sets have lost under the planted fault, with their transactions.
     forgotten: BTreeMap<u64, u64>,
+    /// Words beside written ones under the planted fault, with their values at the time of the write.
+    beside: BTreeMap<Word, u64>,
     losses: Vec<Loss>,
     seen: Seen,
 }
@@ -207,6 +209,7 @@ impl<'a> World<'a> {
             priorities: BTreeMap::new(),
             events: Vec::new(),
             forgotten: BTreeMap::new(),
+            beside: BTreeMap::new(),
             losses: Vec::new(),
             seen: Seen::default(),
         }
@@ -412,7 +415,7 @@ impl<'a> World<'a> {
             },
             Operation::Restart { code } if is_first => {
                 let status = Cause::Explicit.status(code);
-                let memory = &mut Undoing::new(&mut self.memory, self.options.fault);
+                let memory = &mut Undoing::new(&mut self.memory, self.options.fault).beside(&self.beside);
                 self.losses.extend(self.engine.restart(hart, status, self.now, memory));
                 self.settle()?;
                 Flow::Next

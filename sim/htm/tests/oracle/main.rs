@@ -27,7 +27,7 @@ fn cases() -> u32 {
 }
 
 /// Every granularity and mode. Conflicts are settled sooner than by default, since the programs are short.
-fn policies(manager: Manager) -> [Policy; 4] {
+fn policies(manager: Manager) -> [Policy; 6] {
     let policy = |(granularity, mode)| Policy {
         manager,
         granularity,
@@ -37,6 +37,8 @@ fn policies(manager: Manager) -> [Policy; 4] {
         ..Policy::default()
     };
     [
+        (Granularity::Word32, Mode::Virtualized),
+        (Granularity::Word32, Mode::BestEffort),
         (Granularity::Word, Mode::Virtualized),
         (Granularity::Word, Mode::BestEffort),
         (Granularity::Line, Mode::Virtualized),
@@ -171,8 +173,12 @@ fn a_run_that_is_cut_continues_the_same() {
 
 #[test]
 fn the_checker_and_the_oracle_catch_planted_faults() {
-    for fault in [Fault::MissingUndo, Fault::ForgottenOnEviction, Fault::UncheckedSwap] {
-        for granularity in [Granularity::Word, Granularity::Line] {
+    for fault in [Fault::MissingUndo, Fault::ForgottenOnEviction, Fault::UncheckedSwap, Fault::WideUndo] {
+        for granularity in Granularity::ALL {
+            // Larger granules are what the fault takes these for.
+            if fault == Fault::WideUndo && granularity != Granularity::Word32 {
+                continue;
+            }
             for checks in [true, false] {
                 let policy = Policy { granularity, ..policies(Manager::SizeMatters)[0] };
                 let options = Options { checks, fault: Some(fault), cut: None };

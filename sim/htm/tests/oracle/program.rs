@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 /// Words of memory: two and a half lines, so that threads conflict in words and in lines.
-pub const WORDS: Word = 20;
-const LINES: u64 = WORDS.div_ceil(8);
+pub const WORDS: Word = 40;
+const LINES: u64 = WORDS.div_ceil(16);
 
 /// An action of a thread.
 #[derive(Clone, Debug)]

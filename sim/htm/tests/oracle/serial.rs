@@ -18,7 +18,7 @@ impl Access {
 }
 
 pub fn initial_memory() -> Vec<u64> {
-    (0..WORDS.next_multiple_of(8)).map(|word| 0x1111 * (word + 1)).collect()
+    (0..WORDS.next_multiple_of(16)).map(|word| 0x1111 * (word + 1)).collect()
 }
 
 /// Repeats the events (a committed transaction, or an access outside any) one after the other.

@@ -16,7 +16,7 @@ impl Memory for Words {
 
 /// The request before an access to one word.
 pub fn request(party: Party, word: Word, write: bool, now: u64) -> Request {
-    Request { party, line: word / 8, words: 1 << (word % 8), write, pc: 0x100 + word, now }
+    Request { party, line: word / 16, words: 1 << (word % 16), write, pc: 0x100 + word, now }
 }
 
 /// Makes an access: asks, and proceeds if the access is granted.

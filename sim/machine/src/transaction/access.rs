@@ -3,8 +3,9 @@
 use crate::execute::door::Stop;
 use crate::execute::position::Position;
 use crate::machine::Machine;
+use crate::transaction::checking::words_at;
 use crate::transaction::{Words, rights_outside};
-use concord_htm::{Masks, Party, Request, Verdict, WORD_SHIFT, word_mask};
+use concord_htm::{Masks, Party, Request, Verdict, word_mask};
 use concord_mem::fault::{Access, Fault, FaultKind};
 use concord_mem::line_table::{self, LineTable, Rights};
 use concord_mem::ram::{LINE_SHIFT, RAM_BASE};
@@ -219,7 +220,7 @@ impl Machine {
             for step in &steps {
                 let request = self.request(at, Party::Nontransactional(at.hart), step.address, 8, step.store);
                 self.transactions.resolve(&request, &mut Words(&self.memory.ram), &mut losses);
-                if self.transactions.active_wrote(at.hart, step.address >> WORD_SHIFT) {
+                if words_at(step.address, 8).any(|word| self.transactions.active_wrote(at.hart, word)) {
                     self.harts[at.hart].translations_tainted = true;
                 }
             }

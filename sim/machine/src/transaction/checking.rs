@@ -23,7 +23,7 @@ pub(crate) struct Watch {
 }
 
 /// The words that an access touches.
-fn words(physical: u64, size_bytes: u64) -> std::ops::RangeInclusive<u64> {
+pub(super) fn words_at(physical: u64, size_bytes: u64) -> std::ops::RangeInclusive<u64> {
     physical >> WORD_SHIFT..=(physical + size_bytes - 1) >> WORD_SHIFT
 }
 
@@ -56,11 +56,11 @@ impl Machine {
 
     fn write_ram_checked(&mut self, at: Position, physical: u64, size_bytes: u64, value: u64) -> Result<(), Stop> {
         let (observer, pc) = (self.observer(at.hart), self.pc_in_run(at));
-        let old: Vec<u64> = words(physical, size_bytes).map(|word| Words(&self.memory.ram).load(word)).collect();
+        let old: Vec<u64> = words_at(physical, size_bytes).map(|word| Words(&self.memory.ram).load(word)).collect();
         self.memory.ram.write(physical, size_bytes, value);
         let Some(checker) = &mut self.watch.checker else { return Ok(()) };
         let mut result = Ok(());
-        for (word, old) in words(physical, size_bytes).zip(old) {
+        for (word, old) in words_at(physical, size_bytes).zip(old) {
             let new = Words(&self.memory.ram).load(word);
             result = result.and_then(|()| checker.write(observer, word, old, new, pc));
         }
@@ -81,7 +81,7 @@ impl Machine {
         let (observer, pc) = (self.observer(at.hart), self.pc_in_run(at));
         let Some(checker) = &mut self.watch.checker else { return Ok(()) };
         let mut result = Ok(());
-        for word in words(physical, size_bytes) {
+        for word in words_at(physical, size_bytes) {
             let value = Words(&self.memory.ram).load(word);
             result = result.and_then(|()| match depends {
                 true => checker.read(observer, word, value, pc),
@@ -101,12 +101,14 @@ impl Machine {
         let Some(checker) = &mut self.watch.checker else { return };
         let mut result = Ok(());
         for step in steps {
-            let word = step.address >> WORD_SHIFT;
-            let value = Words(&self.memory.ram).load(word);
-            result = result.and_then(|()| match step.store {
-                true => checker.write(observer, word, value, value | step.bits, pc),
-                false => checker.read(observer, word, value, pc),
-            });
+            for (index, word) in words_at(step.address, 8).enumerate() {
+                let value = Words(&self.memory.ram).load(word);
+                // The bits that a walker sets lie in an entry's first word.
+                result = result.and_then(|()| match step.store && index == 0 {
+                    true => checker.write(observer, word, value, value | step.bits, pc),
+                    false => checker.read(observer, word, value, pc),
+                });
+            }
         }
         // A walk cannot be interrupted; the run ends after its instruction.
         let _ = self.report(at.hart, result);
@@ -116,7 +118,7 @@ impl Machine {
     pub(super) fn check_device_write(&mut self, address: u64, length: u64) {
         let Some(checker) = &mut self.watch.checker else { return };
         let mut result = Ok(());
-        for word in words(address, length) {
+        for word in words_at(address, length) {
             let value = Words(&self.memory.ram).load(word);
             result = result.and_then(|()| checker.write(Observer::Device, word, value, value, 0));
         }

@@ -4,8 +4,8 @@ use crate::execute::csr::IllegalCsr;
 use crate::hart::Privilege;
 use crate::machine::Machine;
 use concord_abi::htm::*;
-use concord_htm::policy::{Granularity, Mode};
-use concord_htm::{LINE_WORDS, Subject};
+use concord_htm::Subject;
+use concord_htm::policy::Mode;
 
 /// Registers that a transaction may write: those of its checkpoint, and two counters that are not rolled back.
 const FSRM: std::ops::RangeInclusive<u32> = 0x001..=0x003;
@@ -42,10 +42,7 @@ impl Machine {
                 Some(subject) => status(subject),
                 None => engine.last_status(hart) << XSTATUS_STATUS_SHIFT,
             },
-            CSR_SIZE => subject.map_or(0, |subject| match engine.policy().granularity {
-                Granularity::Word => subject.size_words,
-                Granularity::Line => subject.size_words / u64::from(LINE_WORDS),
-            }),
+            CSR_SIZE => subject.map_or(0, |subject| engine.policy().granules(subject.size_words)),
             CSR_BEGIN_TIME => subject.map_or(engine.begin_cycle(hart), |subject| subject.begin_cycle),
             CSR_STACK => match subject {
                 Some(subject) if subject.suspended && subject.checkpoint.privilege == Privilege::Supervisor => {

@@ -5,6 +5,7 @@
 
 use super::assembler::*;
 use concord_abi::exit::Exit;
+use concord_htm::policy::Granularity;
 use concord_machine::hart::Hart;
 use concord_machine::planted::PlantedFault;
 use concord_machine::run::{Limits, Options, Outcome, Unattended, run};
@@ -130,6 +131,8 @@ impl Bare {
         code.push(i_type(JALR, ZERO, 0, RESUME, 0));
         code.bind(start);
         let mut board = Board::preset("metatm-2007").expect("the preset exists");
+        // What these guests load and store is mostly eight bytes long, and so one granule.
+        board.transactions.granularity = Granularity::Word;
         board.harts.count = harts;
         board.memory.size_bytes = 16 << 20;
         let mut bare = Bare {

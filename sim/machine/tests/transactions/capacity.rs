@@ -165,7 +165,7 @@ fn evicted_lines_win_as_others_do() {
 /// caches; by a handler's accesses it restarts when the frame is popped.
 #[test]
 fn best_effort_is_bounded_by_the_first_level_cache() {
-    for granularity in [Granularity::Word, Granularity::Line] {
+    for granularity in Granularity::ALL {
         for (writes, suspended) in [(false, false), (true, false), (true, true)] {
             let build = |bare: &mut Bare| {
                 small_caches(bare);

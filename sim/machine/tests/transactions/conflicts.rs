@@ -103,7 +103,7 @@ fn plain_stores_of_another_hart_win_against_readers() {
 /// readers of one word do not conflict, nor do writers of different granules.
 #[test]
 fn readers_and_strangers_do_not_conflict() {
-    for (granularity, distance) in [(Granularity::Word, 8), (Granularity::Line, 64)] {
+    for (granularity, distance) in [(Granularity::Word32, 8), (Granularity::Word, 8), (Granularity::Line, 64)] {
         let first = |bare: &mut Bare| {
             let first = |bare: &mut Bare| {
                 bare.load_word(S3, A);

@@ -1,6 +1,6 @@
 //! Random guests under every manager, granularity, mode and gear, with the isolation checker on and off.
 //!
-//! `CONCORD_TRANSACTION_GUESTS` is the number of guests for each of the forty kinds of machine (2, in the long tests 100), and `CONCORD_TRANSACTION_SEED`
+//! `CONCORD_TRANSACTION_GUESTS` is the number of guests for each of the sixty kinds of machine (2, in the long tests 100), and `CONCORD_TRANSACTION_SEED`
 //! the first seed.
 
 use super::programs::{self, Shape};
@@ -48,7 +48,7 @@ fn random_guests_keep_their_invariants() {
     let guests = setting("CONCORD_TRANSACTION_GUESTS", if is_long { 100 } else { 2 });
     let mut seed = first;
     for manager in Manager::ALL {
-        for granularity in [Granularity::Word, Granularity::Line] {
+        for granularity in Granularity::ALL {
             for mode in [Mode::Virtualized, Mode::BestEffort] {
                 for gear in [Gear::Functional, Gear::Timed] {
                     for _ in 0..guests {

@@ -178,7 +178,12 @@ fn the_last_transaction_leaves_its_status_and_its_begin_time() {
 /// the size counts granules, which are lines where the board says so.
 #[test]
 fn the_size_counts_granules() {
-    for (granularity, expected) in [(Granularity::Word, [1, 1, 2, 4, 4, 5]), (Granularity::Line, [1, 1, 1, 2, 2, 2])] {
+    let kinds = [
+        (Granularity::Word32, [1, 2, 4, 6, 6, 8]),
+        (Granularity::Word, [1, 1, 2, 4, 4, 5]),
+        (Granularity::Line, [1, 1, 1, 2, 2, 2]),
+    ];
+    for (granularity, expected) in kinds {
         let build = |bare: &mut Bare| {
             bare.board.transactions.granularity = granularity;
             bare.load(S0, A);
@@ -210,7 +215,7 @@ fn the_size_counts_granules() {
 /// registers alone. With sets by line, the word is the one that the requester accessed.
 #[test]
 fn a_loser_learns_where_and_to_whom_it_lost() {
-    for granularity in [Granularity::Word, Granularity::Line] {
+    for granularity in Granularity::ALL {
         let first = |bare: &mut Bare| {
             let first = |bare: &mut Bare| {
                 bare.store(A, 5);

@@ -22,7 +22,7 @@ fn random_guest(seed: u64) -> Bare {
     let mut bare = Bare::new(shape(seed).harts);
     let transactions = &mut bare.board.transactions;
     transactions.manager = random.pick(&Manager::ALL);
-    transactions.granularity = random.pick(&[Granularity::Word, Granularity::Line]);
+    transactions.granularity = random.pick(&Granularity::ALL);
     transactions.mode = random.pick(&[Mode::Virtualized, Mode::BestEffort]);
     bare.check_isolation = random.one_in(2);
     programs::build(&mut bare, shape(seed));

@@ -1,7 +1,7 @@
 //! Accesses to memory: ask, roll the losers back, join the sets, access.
 
 use super::{Failure, Flow, World};
-use crate::fault::{Fault, Undoing};
+use crate::fault::{Fault, Undoing, word_beside};
 use crate::program::WORDS;
 use crate::serial::Access;
 use concord_htm::check::Observer;
@@ -244,7 +244,7 @@ impl World<'_> {
             return Ok(Verdict::Granted);
         }
         let is_free = self.is_free(request.party, request.line, request.words, request.write);
-        let memory = &mut Undoing::new(&mut self.memory, self.options.fault);
+        let memory = &mut Undoing::new(&mut self.memory, self.options.fault).beside(&self.beside);
         let verdict = self.engine.resolve(request, memory, &mut self.losses);
         let is_silent = verdict == Verdict::Granted && self.losses.is_empty();
         assert!(!is_free || is_silent || self.options.fault.is_some(), "a mask allowed {request:?}");
@@ -257,7 +257,7 @@ impl World<'_> {
     }
 
     /// Whether the masks let the machine make the access without asking.
-    fn is_free(&self, party: Party, line: u64, words: u8, write: bool) -> bool {
+    fn is_free(&self, party: Party, line: u64, words: u16, write: bool) -> bool {
         let Some(hart) = party.hart() else { return false };
         let masks = self.engine.masks(hart, line);
         let (own, others) =
@@ -266,6 +266,10 @@ impl World<'_> {
     }
 
     fn join(&mut self, hart: usize, words: &[Word], write: bool) {
+        if write && self.options.fault == Some(Fault::WideUndo) {
+            let beside = words.iter().map(|word| (word_beside(*word), self.memory[word_beside(*word) as usize]));
+            self.beside.extend(beside);
+        }
         for (line, mask) in lines(words) {
             self.engine.join(hart, line, mask, write, self.now, &Undoing::new(&mut self.memory, None));
         }
@@ -305,10 +309,10 @@ pub(super) fn words(word: Word, is_wide: bool) -> Vec<Word> {
 }
 
 /// The lines of an access, with the words of each.
-fn lines(words: &[Word]) -> BTreeMap<u64, u8> {
+fn lines(words: &[Word]) -> BTreeMap<u64, u16> {
     let mut lines = BTreeMap::new();
     for word in words {
-        *lines.entry(word / 8).or_default() |= 1 << (word % 8);
+        *lines.entry(word / 16).or_default() |= 1 << (word % 16);
     }
     lines
 }
