@@ -149,12 +149,14 @@ fn what_cannot_be_compared_is_one_line() {
     fs::create_dir_all(folder.path().join("earlier")).unwrap();
     fs::write(folder.path().join("earlier/plan.json"), "{\"seeds\": 7}\n").unwrap();
     fs::write(folder.path().join("wrong.toml"), "workloads = 3  # a list of workloads\n").unwrap();
-    let cases: [(&str, &[&str]); 22] = [
+    let cases: [(&str, &[&str]); 24] = [
         ("compare --experiment missing.toml", &["missing.toml", "No such file"]),
         ("compare --experiment wrong.toml", &["wrong.toml:1", "invalid type"]),
         ("compare dpunish --experiment wrong.toml", &["--experiment", "cannot be used with"]),
         ("compare", &["WORKLOAD"]),
-        ("compare dbench", &["no workload", "\"dbench\"", "dpunish"]),
+        ("compare lmbench", &["no workload", "\"lmbench\"", "dpunish", "contend:sigmask | timers | "]),
+        ("compare contend", &["no workload", "\"contend\"", "contend:sigmask | timers | "]),
+        ("compare contend:opens", &["no workload", "\"contend:opens\"", "contend:sigmask | timers | "]),
         ("compare dpunish dpunish", &["workload", "\"dpunish\"", "twice"]),
         ("compare dpunish --kernels linux,bsd", &["no kernel", "\"bsd\"", "txlinux-cx"]),
         ("compare dpunish --kernels linux,linux", &["kernel", "\"linux\"", "twice"]),

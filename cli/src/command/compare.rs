@@ -6,7 +6,7 @@ use concord_abi::exit::Exit;
 use concord_lab::experiment::Experiment;
 use concord_lab::experiment::coordinate::Parameter;
 use concord_lab::experiment::declaration::Declaration;
-use concord_lab::experiment::request::{SystemOptions, choose};
+use concord_lab::experiment::request::{SystemOptions, choose, listed};
 use concord_lab::experiment::variant::Variant;
 use concord_lab::system::linux;
 use concord_machine::board::Manager;
@@ -69,7 +69,7 @@ pub struct Arguments {
 }
 
 fn workloads_help() -> String {
-    format!("What is run: {}", linux::system().cases(&SystemOptions::new()).join(", "))
+    format!("What is run: {}", listed(&linux::system().cases(&SystemOptions::new())))
 }
 
 fn size(name: &str) -> Result<String, concord_lab::experiment::Error> {

@@ -3,7 +3,7 @@
 use super::cell::{BeginsAt, Cell, CellKey, Start};
 use super::coordinate::{BOARD, Coordinate, HARTS, Parameter, SIZE, by_axis};
 use super::files::Files;
-use super::request::{Experiment, SystemOptions};
+use super::request::{Experiment, MEMBER, SystemOptions};
 use super::variant::Variant;
 use super::{Error, coordinate};
 use crate::system::System;
@@ -352,7 +352,9 @@ impl Layout<'_> {
         start.configuration.board.validate().map_err(MachineError::from)?;
         let key = key(&start, seed);
         let id = digest(&key)[..ID_DIGITS].to_owned();
-        let mut parts = vec![group.case.clone(), group.variant.clone(), group.harts.to_string(), seed.to_string()];
+        // Some programs take what stands before a colon for the name of a host.
+        let case = group.case.replace(MEMBER, "-");
+        let mut parts = vec![case, group.variant.clone(), group.harts.to_string(), seed.to_string()];
         parts.extend(point.further.iter().map(|coordinate| coordinate.title()));
         let file_name = format!("{}.{id}.json", parts.join("."));
         let title = format!("{}, seed {seed}", group.title);
@@ -564,7 +566,7 @@ pub(crate) mod tests {
             files.and_then(|files| Plan::new(linux(), &experiment, &files)).unwrap_err().to_string()
         };
         let lines = [
-            refused(&|experiment| experiment.cases.push("dbench".to_owned())),
+            refused(&|experiment| experiment.cases.push("lmbench".to_owned())),
             refused(&|experiment| experiment.cases.push("dpunish".to_owned())),
             refused(&|experiment| experiment.cases.clear()),
             refused(&|experiment| experiment.harts.push(0)),
@@ -581,7 +583,7 @@ pub(crate) mod tests {
             }),
         ];
         insta::assert_snapshot!(lines.join("\n"), @r#"
-        no workload is called "dbench"; there are pmake, bonnie++, mab, configure, find, dpunish, files
+        no workload is called "lmbench"; there are pmake, bonnie++, mab, configure, find, dpunish, files, contend:sigmask | timers | wait | self-signal | self-signal-threads | signal | faults | faults-processes | allocate | procfs | inodes | superblock | rename | dup | write | file-locks | file-locks-own | fork | futex | mutex | allocate-threads | descriptors | open | eventfd | scm
         workload "dpunish" is named twice
         at least one workload is wanted
         0 harts: allowed is 1 to 64

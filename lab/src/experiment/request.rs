@@ -112,11 +112,52 @@ impl Experiment {
 /// Checks that every name is known and none comes twice.
 ///
 /// # Errors
-/// Names the first that is not, and every known one.
+/// Names the first that is not, and the names there are: those of its own group where it begins like one.
 pub fn choose(noun: &str, known: &[String], names: &[String]) -> Result<(), Error> {
     refuse_repeated(noun, names.iter().map(String::as_str))?;
-    match names.iter().find(|name| !known.contains(name)) {
-        None => Ok(()),
-        Some(name) => Err(Error::Request(format!("no {noun} is called {name:?}; there are {}", known.join(", ")))),
+    let Some(name) = names.iter().find(|name| !known.contains(name)) else { return Ok(()) };
+    let group = name.split_once(MEMBER).map_or(name.as_str(), |(group, _)| group);
+    let is_member = |known: &&String| known.split_once(MEMBER).is_some_and(|(of, _)| of == group);
+    let members: Vec<String> = known.iter().filter(is_member).cloned().collect();
+    let candidates = listed(if members.is_empty() { known } else { &members });
+    Err(Error::Request(format!("no {noun} is called {name:?}; there are {candidates}")))
+}
+
+/// Separates the name of a group from that of its member, as in `contend:futex`.
+pub const MEMBER: char = ':';
+
+/// Names for a message: `find, contend:futex | open`, so that a group is named once.
+pub fn listed(names: &[String]) -> String {
+    let mut list = String::new();
+    let mut group_before = None;
+    for name in names {
+        let group = name.split_once(MEMBER);
+        match group {
+            Some((of, member)) if group_before == Some(of) => list.extend([" | ", member]),
+            _ if list.is_empty() => list.push_str(name),
+            _ => list.extend([", ", name]),
+        }
+        group_before = group.map(|(of, _)| of);
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_member_is_told_those_of_its_group() {
+        let known = ["find", "contend:futex", "contend:open", "files"].map(str::to_owned);
+        let refused = |name: &str| choose("workload", &known, &[name.to_owned()]).unwrap_err().to_string();
+        assert!(choose("workload", &known, &known).is_ok());
+        for name in ["contend", "contend:", "contend:opens", "contend:open:open"] {
+            let expected = format!("no workload is called {name:?}; there are contend:futex | open");
+            assert_eq!(refused(name), expected);
+        }
+        let all = "there are find, contend:futex | open, files";
+        for name in ["", ":", "open", "find:open", "pmake"] {
+            assert_eq!(refused(name), format!("no workload is called {name:?}; {all}"));
+        }
     }
 }

@@ -145,6 +145,7 @@ fn data<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::request::MEMBER;
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -176,7 +177,8 @@ mod tests {
             for names in [&cases, &variants] {
                 let distinct: BTreeSet<&String> = names.iter().collect();
                 assert_eq!(distinct.len(), names.len(), "{}: {names:?}", system.name());
-                assert!(!names.is_empty() && names.iter().all(|name| crate::experiment::variant::is_name(name)));
+                let mut parts = names.iter().flat_map(|name| name.splitn(2, MEMBER));
+                assert!(!names.is_empty() && parts.all(crate::experiment::variant::is_name));
             }
         }
     }

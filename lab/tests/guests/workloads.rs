@@ -4,6 +4,8 @@ use crate::disk::{is_clean, on_a_copy};
 use crate::support::{Run, artifact, boot, boot_and_type, ours};
 use concord_abi::exit::Exit;
 use concord_dev::DiskMode;
+use concord_lab::experiment::request::SystemOptions;
+use concord_lab::system::linux;
 use concord_machine::{Configuration, DiskImage, Gear};
 
 /// The workload on the root file system that has everything, with its region of interest in `gear`.
@@ -18,7 +20,7 @@ pub fn workload(name: &str, harts: usize, gear: &str) -> Configuration {
 fn finished(run: Run, name: &str, result: &str) -> Run {
     let run = run.healthy();
     run.says(&format!("\n{name}: {result}"));
-    run.says(&format!("concord: workload {name} finished"));
+    run.says(&format!("concord: workload {name}"));
     assert!(run.document.region);
     assert!(run.document.region_cycles > 0 && run.document.region_cycles < run.document.clock_cycles);
     run
@@ -62,6 +64,43 @@ fn find() {
 fn dpunish() {
     let result = "32 instances renamed 60 times each; 0 failed, 0 of 512 files are wrong";
     runs_and_leaves_a_clean_disk("dpunish", 8, result);
+}
+
+/// Two workers a case, on the small root file system, which has the workload too.
+#[test]
+fn every_case_of_contend() {
+    let words = "cx=on concord.run=contend concord.size=tiny concord.gear=functional";
+    let directory = tempfile::tempdir().unwrap();
+    let configuration = on_a_copy(ours(words, 2, Gear::Functional), DiskMode::Write, directory.path());
+    let image = configuration.disks[0].path.clone();
+    let run = boot(configuration).healthy();
+    let cases = linux::system().cases(&SystemOptions::new());
+    let cases: Vec<&str> = cases.iter().filter_map(|case| case.strip_prefix("contend:")).collect();
+    assert!(cases.len() > 20);
+    for case in cases {
+        run.says(&format!("\ncontend: {case}: 2 "));
+    }
+    run.says("concord: workload contend finished");
+    is_clean(&image);
+}
+
+#[test]
+fn one_case_of_contend() {
+    let run = boot(ours("concord.run=contend:eventfd concord.size=100 concord.jobs=3 cx=on", 4, Gear::Functional));
+    let run = finished(run, "contend", "eventfd: 3 threads did 100 rounds each");
+    assert!(run.document.harts[..3].iter().all(|hart| hart.counters.data_misses > 0));
+}
+
+#[test]
+fn a_case_that_is_none_is_refused() {
+    for (words, message) in [
+        ("concord.run=contend:opens", "contend: no case is called opens; there are: sigmask timers "),
+        ("concord.run=contend:open concord.jobs=3", "WORKERS 3: a whole number from 1 to 2 is wanted"),
+    ] {
+        let run = boot(ours(words, 2, Gear::Functional));
+        assert_eq!((run.outcome.end.exit, run.document.guest_code), (Exit::Failed, 2), "{}", run.console);
+        run.says(message);
+    }
 }
 
 /// The caches are modelled in the region, and nowhere else unless the run began so.

@@ -2,7 +2,7 @@
 /* Runs processes that start together, inside the machine's region of interest: see instances.h. */
 #define _GNU_SOURCE
 #include "instances.h"
-#include "concord.h"
+#include "region.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -68,24 +68,6 @@ static void print_processor_time(const struct processor_time *before, const stru
 	       spent[USER] + spent[NICE], spent[SYSTEM] + spent[IRQ] + spent[SOFT_IRQ], spent[IDLE], spent[IO_WAIT],
 	       sysconf(_SC_CLK_TCK));
 	fflush(stdout);
-}
-
-static void begin_region(void)
-{
-	const char *gear = getenv("CONCORD_GEAR");
-
-	concord_hint(CONCORD_HINT_REGION_BEGIN, 0);
-	if (gear && !strcmp(gear, "timed"))
-		concord_hint(CONCORD_HINT_GEAR_TIMED, 0);
-	else if (gear && !strcmp(gear, "functional"))
-		concord_hint(CONCORD_HINT_GEAR_FUNCTIONAL, 0);
-}
-
-static void end_region(void)
-{
-	concord_hint(CONCORD_HINT_REGION_END, 0);
-	if (getenv("CONCORD_GEAR"))
-		concord_hint(CONCORD_HINT_GEAR_FUNCTIONAL, 0);
 }
 
 /* Starts one process. It reports that it is ready, then waits until no process holds the other end of `go`. */

@@ -8,7 +8,7 @@ use crate::experiment::cell::{BeginsAt, CellFile, Start};
 use crate::experiment::files::{Files, GuestFile, Input};
 use crate::experiment::measurement::Reading;
 use crate::experiment::plan::Point;
-use crate::experiment::request::{Experiment, SystemOptions};
+use crate::experiment::request::{Experiment, MEMBER, SystemOptions};
 use crate::experiment::variant::Variant;
 use concord_dev::DiskMode;
 use concord_machine::{Board, Configuration, DiskImage, Gear, Net};
@@ -71,6 +71,9 @@ struct Workload {
     name: String,
     /// The guest whose root file system has the workload.
     root: String,
+    /// What the workload does one of, `NAME:CASE`; empty for a workload that does one thing.
+    #[serde(default)]
+    cases: Vec<String>,
     /// Values of the board that the workload wants otherwise.
     #[serde(default)]
     board: toml::Table,
@@ -94,6 +97,14 @@ fn merge(into: &mut toml::Table, values: &toml::Table) {
 }
 
 impl Workload {
+    /// The names by which the workload is chosen.
+    fn full_names(&self) -> Vec<String> {
+        if self.cases.is_empty() {
+            return vec![self.name.clone()];
+        }
+        self.cases.iter().map(|case| format!("{}{MEMBER}{case}", self.name)).collect()
+    }
+
     /// The board as the workload wants it.
     fn board(&self, board: &Board) -> Result<Board, Error> {
         if self.board.is_empty() {
@@ -109,7 +120,7 @@ impl Workload {
 
 impl Linux {
     fn workload(&self, name: &str) -> Result<&Workload, Error> {
-        let found = self.workloads.iter().find(|workload| workload.name == name);
+        let found = self.workloads.iter().find(|workload| workload.full_names().iter().any(|known| known == name));
         found.ok_or_else(|| Error::Request(format!("no workload is called {name:?}")))
     }
 
@@ -148,7 +159,7 @@ impl System for Linux {
     }
 
     fn cases(&self, _options: &SystemOptions) -> Vec<String> {
-        self.workloads.iter().map(|workload| workload.name.clone()).collect()
+        self.workloads.iter().flat_map(Workload::full_names).collect()
     }
 
     fn variants(&self, _options: &SystemOptions) -> Vec<Variant> {
@@ -189,7 +200,7 @@ impl System for Linux {
         let symbols = inputs.get(SYMBOLS).map(|symbols| symbols.path.clone());
         let disk = DiskImage { path: root.path.clone(), mode: DiskMode::Overlay };
         inputs.insert(ROOT.to_owned(), root);
-        let fixed = self.words.replace("{case}", &workload.name).replace("{size}", &size.name);
+        let fixed = self.words.replace("{case}", point.case).replace("{size}", &size.name);
         Ok(Start {
             configuration: Configuration {
                 board: workload.board(&point.board)?,
@@ -240,6 +251,20 @@ mod tests {
         for workload in &LINUX.workloads {
             assert!(folder.join(&workload.name).exists(), "{}", workload.name);
         }
+    }
+
+    #[test]
+    fn the_cases_of_contend_are_those_of_its_program() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads/linux/programs");
+        let mut of_program = Vec::new();
+        for file in ["contend_tasks.c", "contend_memory.c", "contend_files.c"] {
+            let text = std::fs::read_to_string(folder.join(file)).unwrap();
+            of_program.extend(text.split("{.name = \"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()));
+        }
+        let mut known = LINUX.workload("contend:futex").unwrap().cases.clone();
+        known.sort();
+        of_program.sort();
+        assert_eq!(known, of_program);
     }
 
     #[test]
