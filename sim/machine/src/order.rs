@@ -85,6 +85,7 @@ impl Machine {
                 machine.bus.advance(event, machine.memory.ram.memory());
                 machine.after_devices(event);
             });
+            self.note_moved_turns();
             return true;
         }
         self.begin_turn(hart, first, second, event, instructions_max);
@@ -113,6 +114,7 @@ impl Machine {
             // A store-conditional that lost its reservation makes no access.
             self.memory.leave_queue(hart);
         }
+        self.note_moved_turns();
         if self.watch.is_on {
             self.note_evictions();
         }
@@ -192,6 +194,18 @@ impl Machine {
     pub(crate) fn wake(&mut self, hart: usize, now: u64) {
         if self.harts[hart].activity != Activity::Running {
             self.update_next_turn(hart, now);
+        }
+    }
+
+    /// The turns of harts that wait for lines may have come earlier.
+    #[inline]
+    fn note_moved_turns(&mut self) {
+        if self.memory.take_moved() {
+            for hart in 0..self.harts.len() {
+                if self.memory.turn(hart).is_some() {
+                    self.update_next_turn(hart, self.memory.hot[hart].cycle);
+                }
+            }
         }
     }
 

@@ -6,7 +6,8 @@
 //! a controller:
 //!
 //! - A request that is queued has its turn fixed when it arrives: the end of the request before it, and the window of the
-//!   owner if it takes the line from one. Who leaves a queue leaves a gap in it.
+//!   owner if it takes the line from one. It comes earlier only where a request before it leaves the queue, and never
+//!   later, so that a wait is bounded by a service for each other core.
 //! - The order of arrival is that of the simulation, which is exact to a quantum.
 //! - Page walks, instruction fetches, and the second part of an access that crosses a line do not queue. They pay what is
 //!   left of the line's queue, and take the line at once. Devices neither wait nor make others wait.
@@ -52,6 +53,8 @@ pub struct Request {
     pub start: u64,
     /// The part of its latency that passes before its turn.
     pub paid_cycles: u64,
+    /// What it adds to the queue, its window included.
+    pub slot_cycles: u64,
     /// Its turn has come and its instruction is executing.
     pub is_served: bool,
 }
@@ -83,6 +86,8 @@ pub(crate) struct Queues {
     waiting: usize,
     /// The first turn of them all; [`u64::MAX`] if nobody waits.
     earliest_start: u64,
+    /// Turns have come earlier since the owner of the queues last asked.
+    moved: bool,
     busy: BusyLines,
     /// No line is busy until then or before: every core's clock has passed it, or will before its next access.
     horizon: u64,
@@ -118,6 +123,7 @@ impl Queues {
             requests: vec![None; cores],
             waiting: 0,
             earliest_start: u64::MAX,
+            moved: false,
             busy: BusyLines::default(),
             horizon: 0,
             bus_until: 0,
@@ -230,24 +236,68 @@ impl Queues {
         let hold_cycles =
             if joins_readers { model.shared_busy_cycles } else { latency.saturating_sub(window_cycles) }.max(1);
         // A turn comes after the request, so that a request whose turn is over can be told from a new one.
-        let start = (before.map_or(0, |before| before.until).max(on_bus) + window_cycles).max(now + 1);
-        self.busy.set(Busy { line, until: start + hold_cycles, shared: !need.store }, self.horizon);
-        let paid_cycles = window_cycles;
-        self.requests[core] =
-            Some(Request { line, store: need.store, since: now, start, paid_cycles, is_served: false });
+        let end = before.map_or(0, |before| before.until).max(on_bus);
+        let start = (end + window_cycles).max(now + 1);
+        let until = start + hold_cycles;
+        self.busy.set(Busy { line, until, shared: !need.store }, self.horizon);
+        self.requests[core] = Some(Request {
+            line,
+            store: need.store,
+            since: now,
+            start,
+            paid_cycles: window_cycles,
+            slot_cycles: until - end,
+            is_served: false,
+        });
         self.waiting += 1;
         self.earliest_start = self.earliest_start.min(start);
         self.counters[core].queued_requests += 1;
         true
     }
 
-    /// Takes the core's request out of its queue at `now`.
+    /// Takes the core's request, which its instruction does not make after all, out of its queue at `now`. Those behind
+    /// it move up.
     pub fn leave(&mut self, core: usize, now: u64) -> Option<Request> {
+        let request = self.take(core, now)?;
+        if let Some(busy) = self.busy.find(request.line).copied() {
+            let behind = self.requests().filter(|other| other.line == request.line && other.start > request.start);
+            // All move by the same, so that they keep their order and their distances, and none to before it came.
+            let rooms_cycles = behind.map(|other| other.start.saturating_sub(now.max(other.since) + 1));
+            let room_cycles = rooms_cycles.min().unwrap_or(busy.until.saturating_sub(now + 1));
+            let cycles = request.slot_cycles.min(room_cycles);
+            self.busy.set(Busy { until: busy.until - cycles, ..busy }, self.horizon);
+            for other in self.requests.iter_mut().flatten() {
+                if other.line == request.line && other.start > request.start {
+                    other.start -= cycles;
+                    self.moved = true;
+                }
+            }
+            self.find_earliest_start();
+        }
+        Some(request)
+    }
+
+    fn take(&mut self, core: usize, now: u64) -> Option<Request> {
         let request = self.requests[core].take()?;
         self.waiting -= 1;
-        self.earliest_start = self.requests().map(|request| request.start).min().unwrap_or(u64::MAX);
         self.counters[core].queued_cycles += request.start.min(now).saturating_sub(request.since);
+        self.find_earliest_start();
         Some(request)
+    }
+
+    fn find_earliest_start(&mut self) {
+        self.earliest_start = self.requests().map(|request| request.start).min().unwrap_or(u64::MAX);
+    }
+
+    /// Whether a turn has come earlier since [`Queues::take_moved`].
+    pub fn has_moved(&self) -> bool {
+        self.moved
+    }
+
+    /// Whether a turn has come earlier since the last call.
+    #[inline]
+    pub fn take_moved(&mut self) -> bool {
+        std::mem::take(&mut self.moved)
     }
 
     /// Takes the core's request for a line out of its queue if its turn has come. Returns what it has paid of its latency.
@@ -256,7 +306,7 @@ impl Queues {
         if self.waiting == 0 || !self.requests[core].is_some_and(|request| request.is_served && request.line == line) {
             return None;
         }
-        self.leave(core, u64::MAX).map(|request| request.paid_cycles)
+        self.take(core, u64::MAX).map(|request| request.paid_cycles)
     }
 
     /// The cycles that a request at `now` which does not queue has to wait for its line and the bus. If it need not wait,
@@ -322,7 +372,7 @@ impl Queues {
         }
         self.waiting = saved.requests.iter().flatten().count();
         self.requests = saved.requests;
-        self.earliest_start = self.requests().map(|request| request.start).min().unwrap_or(u64::MAX);
+        self.find_earliest_start();
         self.busy = BusyLines::default();
         for busy in saved.busy {
             self.busy.set(busy, saved.horizon);

@@ -51,6 +51,7 @@ impl MemorySystem {
         match self.queues.resume(core, line, now) {
             Some(true) => return Ok(()),
             Some(false) => return Err(Refusal::Queued),
+            None if self.queues.has_moved() => self.hurry(),
             None => {}
         }
         let state = self.cores[core].second.state(line);
@@ -131,7 +132,24 @@ impl MemorySystem {
     #[inline]
     pub fn leave_queue(&mut self, core: usize) -> Option<Request> {
         self.queues.request(core)?;
-        self.queues.leave(core, self.hot[core].cycle)
+        let left = self.queues.leave(core, self.hot[core].cycle.max(self.queues.horizon()));
+        self.hurry();
+        left
+    }
+
+    /// Ends turns before the first turn of a core that waits, which may have come earlier.
+    fn hurry(&mut self) {
+        for core in 0..self.hot.len() {
+            let first = self.queues.earliest_start(core);
+            let limit = &mut self.hot[core].limit;
+            *limit = first.min(*limit);
+        }
+    }
+
+    /// Whether a turn has come earlier since the last call.
+    #[inline]
+    pub fn take_moved(&mut self) -> bool {
+        self.queues.take_moved()
     }
 
     /// The first turn of another core that waits for a line; [`u64::MAX`] if none does. No core may run beyond it.

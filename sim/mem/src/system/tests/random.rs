@@ -1,8 +1,10 @@
-//! Random accesses of several cores.
+//! Random accesses of several cores, in an order of turns as the machine has it: a core whose instruction waits for its line
+//! goes on at its turn, and nobody is further behind the others than [`LAG_CYCLES`].
 
-use super::reference::{Mesi, Reference};
+use super::reference::{Fate, Mesi, Reference};
 use crate::cache::{Geometry, State, line_of, physical_line};
-use crate::fault::{Access, Fault};
+use crate::contention::ContentionModel;
+use crate::fault::Access;
 use crate::line_table::{self, LineTable, NO_LINE, access_tag};
 use crate::ram::{RAM_BASE, Ram};
 use crate::system::{Admission, MemorySystem, Model, Place, Refusal};
@@ -18,21 +20,82 @@ const ROOT_SV48: u64 = ROOT + 0x3000;
 const PAGES: u64 = 20;
 const WINDOW: u64 = 0x4000_0000;
 const HIGH: u64 = 0xffff_ffc0_0000_0000;
+/// How far a core may be behind the clock of the one that is furthest ahead.
+const LAG_CYCLES: u64 = 300;
 
 /// One step of a core, or an event around it.
 #[derive(Clone, Debug)]
 pub enum Step {
-    Access { core: usize, page: u64, line: u64, store: bool },
-    Reserved { core: usize, page: u64, line: u64, store: bool },
-    Fetch { core: usize, page: u64, line: u64 },
-    Context { core: usize, space: u64, user: bool, sum: bool, mxr: bool },
-    Fence { core: usize, page: Option<u64> },
-    FenceFetch { core: usize },
-    Device { line: u64, lines: u64 },
-    Map { page: u64, physical: u64, flags: u64 },
-    Code { page: u64 },
-    Gear { timed: bool },
+    Access {
+        core: usize,
+        page: u64,
+        line: u64,
+        store: bool,
+    },
+    Reserved {
+        core: usize,
+        page: u64,
+        line: u64,
+        store: bool,
+    },
+    Fetch {
+        core: usize,
+        page: u64,
+        line: u64,
+    },
+    Context {
+        core: usize,
+        space: u64,
+        user: bool,
+        sum: bool,
+        mxr: bool,
+    },
+    Fence {
+        core: usize,
+        page: Option<u64>,
+    },
+    FenceFetch {
+        core: usize,
+    },
+    Device {
+        line: u64,
+        lines: u64,
+    },
+    Map {
+        page: u64,
+        physical: u64,
+        flags: u64,
+    },
+    Code {
+        page: u64,
+    },
+    Gear {
+        timed: bool,
+    },
+    /// The core has something else to do for a while.
+    Work {
+        core: usize,
+        cycles: u64,
+    },
+    /// The core's transaction loses: what it waits for is not done.
+    Leave {
+        core: usize,
+    },
     Resume,
+}
+
+/// An instruction that accesses memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Instruction {
+    Plain {
+        address: u64,
+        store: bool,
+    },
+    /// Load-reserved and store-conditional.
+    Reserved {
+        address: u64,
+        store: bool,
+    },
 }
 
 /// A whole test case.
@@ -41,6 +104,8 @@ pub struct Case {
     pub cores: usize,
     pub model: Model,
     pub seed: u64,
+    /// For each step, how far its core is behind.
+    pub lags: Vec<u64>,
     pub steps: Vec<Step>,
 }
 
@@ -80,27 +145,56 @@ fn step(cores: usize) -> impl Strategy<Value = Step> {
         4 => (core.clone(), 0..3_u64, any::<bool>(), any::<bool>(), any::<bool>())
             .prop_map(|(core, space, user, sum, mxr)| Step::Context { core, space, user, sum, mxr }),
         2 => (core.clone(), proptest::option::of(page())).prop_map(|(core, page)| Step::Fence { core, page }),
-        1 => core.prop_map(|core| Step::FenceFetch { core }),
+        1 => core.clone().prop_map(|core| Step::FenceFetch { core }),
         1 => (0..8_u64 * 64, 1..5_u64).prop_map(|(line, lines)| Step::Device { line, lines }),
         2 => (0..PAGES, 0..8_u64, 0..=0xff_u64).prop_map(|(page, physical, flags)| Step::Map { page, physical, flags }),
         1 => (0..8_u64).prop_map(|page| Step::Code { page }),
         1 => proptest::bool::weighted(0.8).prop_map(|timed| Step::Gear { timed }),
-        1 => Just(Step::Resume),
+        2 => (core.clone(), 0..400_u64).prop_map(|(core, cycles)| Step::Work { core, cycles }),
+        1 => core.clone().prop_map(|core| Step::Leave { core }),
+        2 => Just(Step::Resume),
     ]
 }
 
 fn case() -> impl Strategy<Value = Case> {
     (2_usize..=8, model(), any::<u64>()).prop_flat_map(|(cores, model, seed)| {
-        vec(step(cores), 1..400).prop_map(move |steps| Case { cores, model, seed, steps })
+        vec((step(cores), 0..=LAG_CYCLES), 1..400).prop_map(move |steps| {
+            let (steps, lags) = steps.into_iter().unzip();
+            Case { cores, model, seed, lags, steps }
+        })
     })
+}
+
+prop_compose! {
+    /// Costs at which requests meet.
+    fn contended()(model in model(), window in 0_u64..=160, shared in 0_u64..=100, bus in prop_oneof![Just(0_u64), 1..30_u64])
+        -> Model {
+        Model {
+            memory_latency_cycles: 100,
+            transfer_latency_cycles: 160,
+            upgrade_latency_cycles: 70,
+            contention: Some(ContentionModel {
+                window_cycles: window,
+                shared_busy_cycles: shared,
+                bus_busy_cycles: bus,
+            }),
+            ..model
+        }
+    }
+}
+
+fn contended_case() -> impl Strategy<Value = Case> {
+    (case(), contended()).prop_map(|(case, model)| Case { model, ..case })
 }
 
 /// Both memory systems, which execute the same steps.
 pub struct Pair {
     pub system: MemorySystem,
-    reference: Reference,
+    pub reference: Reference,
     model: Model,
     seed: u64,
+    /// What each core waits with.
+    waiting: Vec<Option<Instruction>>,
 }
 
 impl Pair {
@@ -111,6 +205,7 @@ impl Pair {
             reference: Reference::new(case.model, case.cores, RAM_BYTES, case.seed),
             model: case.model,
             seed: case.seed,
+            waiting: vec![None; case.cores],
         };
         let pointer = |table: u64| table >> 12 << 10 | 1;
         for index in [WINDOW >> 30 & 511, HIGH >> 30 & 511] {
@@ -131,7 +226,7 @@ impl Pair {
             let physical = if page == PAGES - 1 { 0x1000_0000 } else { RAM_BASE + page / 2 * 0x1000 };
             pair.set_entry(ROOT + 0x2000 + 8 * page, physical >> 12 << 10 | flags);
         }
-        pair.apply(&Step::Gear { timed: true });
+        pair.apply(&Step::Gear { timed: true }, 0);
         pair
     }
 
@@ -161,7 +256,7 @@ impl Pair {
     }
 
     /// An access as an interpreter makes it: the line table's one comparison, and the memory system if that fails.
-    fn access_system(&mut self, core: usize, address: u64, access: Access) -> Result<u64, Fault> {
+    fn access_system(&mut self, core: usize, address: u64, access: Access) -> Fate {
         let timed = self.system.timed;
         let context = self.system.cores[core].context;
         let user = if context.user { line_table::USER } else { 0 };
@@ -171,40 +266,123 @@ impl Pair {
             let shift = line_table::shift(timed);
             let physical = u64::from(entry.line) << shift | address & ((1 << shift) - 1);
             assert_eq!(address.wrapping_add(entry.addend), self.system.ram.host_address(physical) as u64);
-            return Ok(physical);
+            return Fate::Done(physical);
         }
         match self.system.access(core, address, access, 0, Admission::Queues) {
-            Ok(Place::Ram(physical) | Place::Device(physical)) => Ok(physical),
-            Err(Refusal::Fault(fault)) => Err(fault),
-            Err(Refusal::Queued) => panic!("nobody queues on this board"),
+            Ok(Place::Ram(physical) | Place::Device(physical)) => Fate::Done(physical),
+            Err(Refusal::Fault(fault)) => Fate::Fault(fault.kind),
+            Err(Refusal::Queued) => Fate::Queued,
         }
     }
 
-    fn access(&mut self, core: usize, address: u64, store: bool) -> Option<u64> {
+    fn access(&mut self, core: usize, address: u64, store: bool) -> Fate {
         let access = if store { Access::Store } else { Access::Load };
         let found = self.access_system(core, address, access);
         let expected = self.reference.access(core, address, access);
-        assert_eq!(found.map_err(|fault| fault.kind), expected, "{access:?} of {address:#x}");
-        expected.ok().filter(|physical| self.system.ram.contains(*physical, 8))
+        assert_eq!(found, expected, "{access:?} of {address:#x}");
+        found
     }
 
-    fn reserved(&mut self, core: usize, address: u64, store: bool) {
+    fn reserved(&mut self, core: usize, address: u64, store: bool) -> Option<Fate> {
         if !self.reference.timed {
             // In the functional gear a reservation ends with the turn, which the machine implements.
-            return;
+            return None;
         }
         if !store {
-            let physical = self.access(core, address, false);
+            let fate = self.access(core, address, false);
+            let physical = match fate {
+                Fate::Done(physical) if self.system.ram.contains(physical, 8) => Some(physical),
+                Fate::Queued => return Some(fate),
+                _ => None,
+            };
             self.system.core(core).reservation = physical.map(line_of);
             self.reference.cores[core].reservation = physical.map(|physical| physical >> 6);
-            return;
+            return Some(fate);
         }
         let found = self.system.core(core).reservation.take();
         let expected = self.reference.cores[core].reservation.take();
         assert_eq!(found.map(|line| u64::from(physical_line(line))), expected, "the reservation of core {core}");
-        if found.is_some() {
-            self.access(core, address, true);
+        found?;
+        let fate = self.access(core, address, true);
+        if fate == Fate::Queued {
+            // The same instruction executes again.
+            self.system.core(core).reservation = found;
+            self.reference.cores[core].reservation = expected;
         }
+        Some(fate)
+    }
+
+    /// Executes an instruction, or lets its core wait with it.
+    fn execute(&mut self, core: usize, instruction: Instruction) {
+        let fate = match instruction {
+            Instruction::Plain { address, store } => Some(self.access(core, address, store)),
+            Instruction::Reserved { address, store } => self.reserved(core, address, store),
+        };
+        self.charge(core);
+        if fate == Some(Fate::Queued) {
+            self.waiting[core] = Some(instruction);
+            self.check_wait(core);
+        } else {
+            // A fault, or a store-conditional without a reservation.
+            self.leave(core);
+        }
+    }
+
+    /// Nobody waits longer than it takes to serve every other core once, with its window, and the bus as often.
+    fn check_wait(&self, core: usize) {
+        let Some(model) = self.model.contention else { panic!("nobody queues on this board") };
+        let request = self.system.request(core).expect("the core waits");
+        let others = self.system.cores.len() as u64;
+        let service = self.model.second_latency_cycles + self.model.transfer_latency_cycles + 2 * model.window_cycles;
+        let bound = others * (service + model.bus_busy_cycles) + LAG_CYCLES + self.model.memory_latency_cycles;
+        assert!(request.start - request.since <= bound, "{request:?} waits for longer than {bound}");
+    }
+
+    /// Moves what an instruction cost into its core's clock.
+    fn charge(&mut self, core: usize) {
+        self.system.hot[core].charge_stalls();
+        assert_eq!(self.system.hot[core].cycle, self.reference.cores[core].clock, "the clock of core {core}");
+    }
+
+    fn leave(&mut self, core: usize) {
+        self.waiting[core] = None;
+        let now = self.reference.cores[core].clock.max(self.system.horizon());
+        let left = self.system.leave_queue(core);
+        self.reference.leave(core, now);
+        if let Some(left) = left {
+            self.set_clock(core, now.min(left.start));
+        }
+        self.system.take_moved();
+    }
+
+    fn set_clock(&mut self, core: usize, cycle: u64) {
+        let clock = &mut self.system.hot[core].cycle;
+        *clock = cycle.max(*clock);
+        self.reference.cores[core].clock = *clock;
+    }
+
+    /// Gives turns to cores that wait, first come, first served, as long as `goes_on` says so of the next turn.
+    fn serve(&mut self, goes_on: impl Fn(usize, u64) -> bool) {
+        loop {
+            let turns = (0..self.waiting.len()).filter_map(|core| Some((self.system.turn(core)?, core)));
+            let Some((turn, core)) = turns.min().filter(|(turn, core)| goes_on(*core, *turn)) else { return };
+            self.set_clock(core, turn);
+            let instruction = self.waiting[core].take().expect("it waits with an instruction");
+            self.execute(core, instruction);
+        }
+    }
+
+    /// Lets a core catch up with the others as far as it must, after those whose turn has come before.
+    fn begin(&mut self, core: usize, lag: u64) {
+        let ahead = self.system.hot.iter().map(|hot| hot.cycle).max().unwrap_or(0);
+        let horizon = ahead.saturating_sub(LAG_CYCLES);
+        self.serve(|_, turn| turn <= horizon);
+        while self.waiting[core].is_some() {
+            let turn = self.system.turn(core).expect("it waits");
+            self.serve(|_, first| first <= turn);
+        }
+        self.system.advance(horizon);
+        self.set_clock(core, ahead.saturating_sub(lag));
     }
 
     fn fetch(&mut self, core: usize, address: u64) {
@@ -221,18 +399,30 @@ impl Pair {
         }
         let expected = self.reference.fetch(core, address);
         assert_eq!(found.map_err(|fault| fault.kind), expected, "fetch from {address:#x}");
+        self.charge(core);
     }
 
-    pub fn apply(&mut self, step: &Step) {
+    pub fn apply(&mut self, step: &Step, lag: u64) {
         match *step {
             Step::Access { core, page, line, store } => {
-                self.access(core, self.address(core, page, line), store);
+                self.begin(core, lag);
+                self.execute(core, Instruction::Plain { address: self.address(core, page, line), store });
             }
             Step::Reserved { core, page, line, store } => {
-                self.reserved(core, self.address(core, page, line), store);
+                self.begin(core, lag);
+                self.execute(core, Instruction::Reserved { address: self.address(core, page, line), store });
             }
-            Step::Fetch { core, page, line } => self.fetch(core, self.address(core, page, line)),
+            Step::Fetch { core, page, line } => {
+                self.begin(core, lag);
+                self.fetch(core, self.address(core, page, line));
+            }
+            Step::Work { core, cycles } => {
+                self.begin(core, lag);
+                self.set_clock(core, self.reference.cores[core].clock + cycles);
+            }
+            Step::Leave { core } => self.leave(core),
             Step::Context { core, space, user, sum, mxr } => {
+                self.begin(core, lag);
                 let satp = [0, 8 << 60 | ROOT >> 12, 9 << 60 | ROOT_SV48 >> 12][space as usize];
                 let context = Context { satp, user, supervisor_user_memory: sum, make_executable_readable: mxr };
                 self.system.set_context(core, context);
@@ -265,6 +455,9 @@ impl Pair {
             }
             Step::Code { page } => self.system.note_code(page as usize),
             Step::Gear { timed } => {
+                if timed != self.reference.timed {
+                    self.waiting.fill(None);
+                }
                 self.system.set_timed(timed);
                 self.reference.set_timed(timed);
             }
@@ -294,6 +487,11 @@ impl Pair {
         self.check_holders();
         for (number, (core, expected)) in self.system.cores.iter().zip(&self.reference.cores).enumerate() {
             assert_eq!(core.counters, expected.counters, "counters of core {number}");
+            assert_eq!(self.system.queue_counters()[number], expected.queues, "queue counters of core {number}");
+            let request = self.system.request(number);
+            let found = request.map(|request| (u64::from(physical_line(request.line)), request.since, request.start));
+            let service = self.reference.services.iter().find(|service| service.core == number && service.waits);
+            assert_eq!(found, service.map(|service| (service.line, service.since, service.start)), "core {number}");
             assert_eq!(
                 core.reservation.map(|line| u64::from(physical_line(line))),
                 expected.reservation,
@@ -345,15 +543,24 @@ impl Pair {
     }
 }
 
+fn run(case: &Case) {
+    let mut pair = Pair::new(case);
+    for (step, lag) in case.steps.iter().zip(&case.lags) {
+        pair.apply(step, *lag);
+        pair.compare();
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn the_caches_do_what_the_slow_model_does(case in case()) {
-        let mut pair = Pair::new(&case);
-        for step in &case.steps {
-            pair.apply(step);
-            pair.compare();
-        }
+        run(&case);
+    }
+
+    #[test]
+    fn the_queues_do_what_the_slow_model_does(case in contended_case()) {
+        run(&case);
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! MESI over lists: a second-level cache is a list of lines for each set, most recent first; a first-level data cache
 //! is a ring of ways with a hand; the line table is a map from slot to virtual and physical line, and gives CLOCK its
-//! reference bits.
+//! reference bits. The queue of a line is what is left of the list of all requests that were ever made.
 
+use crate::contention::{ContentionModel, QueueCounters};
 use crate::fault::{Access, FaultKind};
 use crate::ram::RAM_BASE;
 use crate::system::{Counters, Model};
@@ -33,8 +34,9 @@ pub struct Core {
     pub context: Context,
     pub data_translations: BTreeMap<u64, Translation>,
     pub fetch_translations: BTreeMap<u64, Translation>,
-    /// For each slot of the line table, the virtual and the physical line.
-    pub table: BTreeMap<u64, (u64, u64)>,
+    /// For each slot of the line table, the virtual and the physical line, and whether it answers for the line. One that
+    /// does not answer has forgotten its page.
+    pub table: BTreeMap<u64, (u64, u64, bool)>,
     pub first: Vec<Vec<Option<u64>>>,
     pub hands: Vec<usize>,
     pub second: Vec<Vec<(u64, Mesi)>>,
@@ -42,6 +44,32 @@ pub struct Core {
     pub fetch_hands: Vec<usize>,
     pub reservation: Option<u64>,
     pub counters: Counters,
+    pub clock: u64,
+    pub queues: QueueCounters,
+}
+
+/// A request that has kept, keeps or will keep its line busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    pub core: usize,
+    pub line: u64,
+    pub store: bool,
+    pub since: u64,
+    /// When the service before it ends.
+    before: u64,
+    pub start: u64,
+    pub end: u64,
+    paid: u64,
+    /// It is in the queue.
+    pub waits: bool,
+}
+
+/// What became of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Done(u64),
+    Queued,
+    Fault(FaultKind),
 }
 
 /// The whole model.
@@ -53,6 +81,10 @@ pub struct Reference {
     pub memory: BTreeMap<u64, u64>,
     ram_bytes: u64,
     perturbation: u64,
+    /// In the order of arrival.
+    pub services: Vec<Service>,
+    bus_free: u64,
+    window: u64,
 }
 
 impl Core {
@@ -69,11 +101,11 @@ impl Core {
     }
 
     fn forget_entry(&mut self, line: u64) {
-        self.table.retain(|_, (_, physical)| *physical != line);
+        self.table.retain(|_, (_, physical, _)| *physical != line);
     }
 
     fn forget_page(&mut self, virtual_page: u64) {
-        self.table.retain(|_, (virtual_line, _)| *virtual_line >> 6 != virtual_page);
+        self.table.retain(|_, (virtual_line, _, answers)| !*answers || *virtual_line >> 6 != virtual_page);
     }
 
     pub fn flush(&mut self) {
@@ -93,8 +125,17 @@ impl Reference {
             fetch_hands: vec![0; model.instruction.sets],
             ..Core::default()
         };
-        let perturbation = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c909;
-        Reference { model, timed: false, cores: vec![core; cores], memory: BTreeMap::new(), ram_bytes, perturbation }
+        Reference {
+            model,
+            timed: false,
+            cores: vec![core; cores],
+            memory: BTreeMap::new(),
+            ram_bytes,
+            perturbation: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x6a09_e667_f3bc_c909,
+            services: Vec::new(),
+            bus_free: 0,
+            window: seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x3c6e_f372_fe94_f82b,
+        }
     }
 
     fn is_ram(&self, address: u64) -> bool {
@@ -104,6 +145,8 @@ impl Reference {
     pub fn set_timed(&mut self, timed: bool) {
         if self.timed != timed {
             self.timed = timed;
+            self.services.clear();
+            self.bus_free = 0;
             for core in &mut self.cores {
                 core.flush();
                 core.reservation = None;
@@ -150,8 +193,148 @@ impl Reference {
         }
     }
 
-    /// A load or store. Returns the physical address, which may be a device's.
-    pub fn access(&mut self, core: usize, address: u64, access: Access) -> Result<u64, FaultKind> {
+    /// A load or store; where it went may be a device.
+    pub fn access(&mut self, core: usize, address: u64, access: Access) -> Fate {
+        let physical = match self.translate(core, address, access) {
+            Ok(physical) => physical,
+            Err(kind) => return Fate::Fault(kind),
+        };
+        if self.is_ram(physical) && self.timed {
+            let (line, store) = (physical >> 6, access == Access::Store);
+            let Some(paid) = self.request(core, line, store) else { return Fate::Queued };
+            self.touch(core, line, store, paid);
+            let answers = !self.services.iter().any(|service| service.line == line && service.waits);
+            let core = &mut self.cores[core];
+            core.forget_entry(line);
+            core.table.insert((address >> 6) % SLOTS, (address >> 6, line, answers));
+        }
+        Fate::Done(physical)
+    }
+
+    /// Whether an access may be made now: with what it has paid, if it was in the queue.
+    fn request(&mut self, core: usize, line: u64, store: bool) -> Option<Option<u64>> {
+        let Some(model) = self.model.contention else { return Some(None) };
+        let now = self.cores[core].clock;
+        if let Some(own) = self.waiting(core) {
+            let service = self.services[own];
+            if service.line == line {
+                assert!(now >= service.start, "the harness lets nobody go on before its turn");
+                self.services[own].waits = false;
+                self.cores[core].queues.queued_cycles += service.start - service.since;
+                return Some(Some(service.paid));
+            }
+            self.leave(core, now);
+        }
+        let state = self.cores[core].state(line).copied();
+        let has_it = matches!(state, Some(Mesi::Modified | Mesi::Exclusive)) || state.is_some() && !store;
+        let in_line = self.services.iter().filter(|service| service.line == line);
+        let is_late = in_line.clone().any(|other| other.waits && other.start <= now && (other.store || store));
+        if has_it && !is_late {
+            return Some(None);
+        }
+        let last = in_line.last().copied();
+        let from = now.max(self.bus_free);
+        let behind = last.filter(|last| is_late || last.end > from);
+        if behind.is_none() && from == now {
+            return Some(None);
+        }
+        self.occupy_bus(model, from);
+        let before = behind.map_or(from, |behind| behind.end.max(from));
+        let (window, busy) = match (behind, store) {
+            (Some(Service { store: true, .. }), _) => {
+                let window = self.draw_window(model);
+                (window, (self.model.second_latency_cycles + self.model.transfer_latency_cycles).saturating_sub(window))
+            }
+            (_, false) => (0, model.shared_busy_cycles),
+            (_, true) if state.is_some() => (0, self.model.upgrade_latency_cycles),
+            (_, true) => (0, self.model.second_latency_cycles + self.model.memory_latency_cycles),
+        };
+        let start = (before + window).max(now + 1);
+        let end = start + busy.max(1);
+        let service = Service { core, line, store, since: now, before, start, end, paid: window, waits: true };
+        self.services.push(service);
+        self.cores[core].queues.queued_requests += 1;
+        for (_, physical, answers) in self.cores.iter_mut().flat_map(|core| core.table.values_mut()) {
+            *answers &= *physical != line;
+        }
+        None
+    }
+
+    /// The place of the service that a core waits for.
+    fn waiting(&self, core: usize) -> Option<usize> {
+        self.services.iter().position(|service| service.core == core && service.waits)
+    }
+
+    /// What a core waits for is not done.
+    pub fn leave(&mut self, core: usize, now: u64) {
+        let Some(place) = self.waiting(core) else { return };
+        let gone = self.services.remove(place);
+        self.cores[core].queues.queued_cycles += now.min(gone.start) - gone.since;
+        let is_behind = |other: &Service| other.line == gone.line && other.waits && other.start > gone.start;
+        let mut gap = gone.end - gone.before;
+        for other in self.services[place..].iter().filter(|other| is_behind(other)) {
+            gap = gap.min(other.start.saturating_sub(now + 1)).min(other.start - other.since - 1);
+        }
+        let mut has_followers = false;
+        for other in self.services[place..].iter_mut().filter(|other| is_behind(other)) {
+            other.before -= gap;
+            other.start -= gap;
+            other.end -= gap;
+            has_followers = true;
+        }
+        if !has_followers {
+            gap = gap.min(gone.end.saturating_sub(now + 1));
+            // The line is busy up to here, and it is as its last request leaves it.
+            self.services.push(Service { waits: false, end: gone.end - gap, ..gone });
+        }
+    }
+
+    fn occupy_bus(&mut self, model: ContentionModel, from: u64) {
+        self.bus_free = if model.bus_busy_cycles == 0 { 0 } else { from + model.bus_busy_cycles };
+    }
+
+    /// What a request costs; one that has not been in the queue waits for its line here, or keeps it busy.
+    fn serve(
+        &mut self,
+        core: usize,
+        line: u64,
+        store: bool,
+        latency: u64,
+        needs_owner: bool,
+        paid: Option<u64>,
+    ) -> u64 {
+        let Some(model) = self.model.contention else { return latency };
+        if let Some(paid) = paid {
+            return latency.saturating_sub(paid);
+        }
+        let now = self.cores[core].clock;
+        let from = now.max(self.bus_free);
+        self.occupy_bus(model, from);
+        let last = self.services.iter().rfind(|service| service.line == line);
+        let free = last.map_or(0, |last| last.end).max(from);
+        if free > now {
+            let queues = &mut self.cores[core].queues;
+            queues.queued_requests += 1;
+            queues.queued_cycles += free - now;
+        } else {
+            let end = now + if needs_owner { latency } else { model.shared_busy_cycles };
+            let service =
+                Service { core, line, store, since: now, before: now, start: now, end, paid: 0, waits: false };
+            self.services.push(service);
+        }
+        latency + (free - now)
+    }
+
+    fn draw_window(&mut self, model: ContentionModel) -> u64 {
+        let mut word = self.window;
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        self.window = word;
+        model.window_cycles / 2 + (word >> 33) % (model.window_cycles + 1)
+    }
+
+    fn translate(&mut self, core: usize, address: u64, access: Access) -> Result<u64, FaultKind> {
         let context = self.cores[core].context;
         let physical = if context.satp >> 60 == 0 {
             address
@@ -177,13 +360,6 @@ impl Reference {
             };
             entry.physical_page << 12 | address & 0xfff
         };
-        if self.is_ram(physical) && self.timed {
-            let line = physical >> 6;
-            self.touch(core, line, access == Access::Store);
-            let core = &mut self.cores[core];
-            core.forget_entry(line);
-            core.table.insert((address >> 6) % SLOTS, (address >> 6, line));
-        }
         Ok(physical)
     }
 
@@ -221,7 +397,7 @@ impl Reference {
                 cache.fetch[set][hand] = Some(line);
                 cache.fetch_hands[set] = (hand + 1) % self.model.instruction.ways;
                 cache.counters.fetch_misses += 1;
-                self.touch_second(core, line, false);
+                self.touch_second(core, line, false, None);
             }
         }
         Ok(physical)
@@ -250,7 +426,7 @@ impl Reference {
                 return Err(FaultKind::Access);
             }
             if self.timed {
-                self.touch(core, place >> 6, false);
+                self.touch(core, place >> 6, false, None);
             }
             let entry = self.memory.get(&place).copied().unwrap_or(0);
             let (valid, read, write, execute) = (entry & 1 == 1, entry & 2 == 2, entry & 4 == 4, entry & 8 == 8);
@@ -273,7 +449,7 @@ impl Reference {
             if used != entry {
                 self.memory.insert(place, used);
                 if self.timed {
-                    self.touch(core, place >> 6, true);
+                    self.touch(core, place >> 6, true, None);
                 }
             }
             let virtual_page = address >> 12;
@@ -283,16 +459,16 @@ impl Reference {
     }
 
     /// An access to the first level.
-    fn touch(&mut self, core: usize, line: u64, store: bool) {
+    fn touch(&mut self, core: usize, line: u64, store: bool, paid: Option<u64>) {
         let set = (line as usize) % self.model.data.sets;
         if self.cores[core].first[set].contains(&Some(line)) {
             if store {
-                self.own(core, line);
+                self.own(core, line, paid);
             }
             return;
         }
         self.cores[core].counters.data_misses += 1;
-        self.touch_second(core, line, store);
+        self.touch_second(core, line, store, paid);
         let core = &mut self.cores[core];
         loop {
             let hand = core.hands[set];
@@ -311,13 +487,15 @@ impl Reference {
 
     fn charge(&mut self, core: usize, cycles: u64) {
         self.cores[core].counters.stall_cycles += cycles;
+        self.cores[core].clock += cycles;
     }
 
     /// Makes a line that this core holds modified.
-    fn own(&mut self, core: usize, line: u64) {
+    fn own(&mut self, core: usize, line: u64, paid: Option<u64>) {
         if self.cores[core].state(line) == Some(&mut Mesi::Shared) {
             self.cores[core].counters.upgrades += 1;
-            self.charge(core, self.model.upgrade_latency_cycles);
+            let cycles = self.serve(core, line, true, self.model.upgrade_latency_cycles, true, paid);
+            self.charge(core, cycles);
             self.take_away(core, line);
         }
         if let Some(state) = self.cores[core].state(line) {
@@ -334,7 +512,7 @@ impl Reference {
         }
     }
 
-    fn touch_second(&mut self, core: usize, line: u64, store: bool) {
+    fn touch_second(&mut self, core: usize, line: u64, store: bool, paid: Option<u64>) {
         self.charge(core, self.model.second_latency_cycles);
         let set = (line as usize) % self.model.second.sets;
         let list = &mut self.cores[core].second[set];
@@ -342,7 +520,7 @@ impl Reference {
             let entry = list.remove(place);
             list.insert(0, entry);
             if store {
-                self.own(core, line);
+                self.own(core, line, paid);
             }
             return;
         }
@@ -362,7 +540,9 @@ impl Reference {
         self.cores[core].counters.transfers += u64::from(was_modified);
         let latency = if was_modified { self.model.transfer_latency_cycles } else { self.model.memory_latency_cycles };
         let extra = self.draw();
-        self.charge(core, latency + extra);
+        let needs_owner = store || others.iter().any(|other| *other != Mesi::Shared);
+        let cycles = self.serve(core, line, store, latency, needs_owner, paid);
+        self.charge(core, cycles + extra);
         let core = &mut self.cores[core];
         if core.second[set].len() == self.model.second.ways {
             let (victim, state) = core.second[set][self.model.second.ways - 1];
