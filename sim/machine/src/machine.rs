@@ -87,6 +87,11 @@ impl Machine {
         &self.memory.hot
     }
 
+    /// The number of harts whose instruction waits for its line.
+    pub fn waiting_harts(&self) -> usize {
+        self.memory.requests().flatten().count()
+    }
+
     /// Instructions retired by all harts.
     pub fn instructions(&self) -> u64 {
         self.accounting.instructions

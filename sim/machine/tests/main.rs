@@ -1,5 +1,6 @@
 //! The machine as its guests and its users see it.
 
+mod contention;
 mod differential;
 mod idle;
 mod privileged;

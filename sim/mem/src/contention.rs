@@ -99,7 +99,7 @@ pub(crate) struct Queues {
 /// The queues as a snapshot has them.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct SavedQueues {
-    requests: Vec<Option<Request>>,
+    pub requests: Vec<Option<Request>>,
     /// In the order of lines.
     busy: Vec<Busy>,
     horizon: u64,

@@ -95,6 +95,7 @@ pub struct Bare {
     pub board: Board,
     pub disks: Vec<DiskImage>,
     pub check_isolation: bool,
+    pub seed: u64,
     /// What is typed at its console.
     pub typed: Vec<u8>,
     pub planted: Option<PlantedFault>,
@@ -141,6 +142,7 @@ impl Bare {
             board,
             disks: Vec::new(),
             check_isolation: false,
+            seed: 1,
             typed: Vec::new(),
             planted: None,
             instructions_max: INSTRUCTIONS_MAX,
@@ -346,7 +348,7 @@ impl Bare {
     pub fn machine(self, gear: Gear) -> Machine {
         let configuration = Configuration {
             board: self.board.clone(),
-            seed: 1,
+            seed: self.seed,
             gear,
             kernel: Default::default(),
             initrd: None,

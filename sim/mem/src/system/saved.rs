@@ -16,7 +16,7 @@ pub struct SavedMemory {
     hot: Vec<HotState>,
     cores: Vec<Core>,
     perturbation: u64,
-    queues: SavedQueues,
+    pub(super) queues: SavedQueues,
     /// Indices of the touched pages of RAM. A snapshot contains pages that hold only zeroes nowhere else.
     touched_pages: Vec<u32>,
 }

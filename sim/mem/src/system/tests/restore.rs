@@ -1,6 +1,7 @@
 //! States that no memory system can reach.
 
 use crate::cache::Geometry;
+use crate::contention::{ContentionModel, Request};
 use crate::fault::Access;
 use crate::line_table::{Entry, NO_LINE};
 use crate::ram::{RAM_BASE, Ram};
@@ -38,6 +39,24 @@ fn busy() -> MemorySystem {
             system.translate_fetch(core, RAM_BASE + index * 0x1000).expect("it is RAM");
             system.touch_fetch(core, index as u32 * 64);
         }
+    }
+    system
+}
+
+const QUEUED: Model = Model {
+    memory_latency_cycles: 100,
+    transfer_latency_cycles: 100,
+    contention: Some(ContentionModel { window_cycles: 10, shared_busy_cycles: 5, bus_busy_cycles: 0 }),
+    ..MODEL
+};
+
+/// Core 0 owns a line for which core 1 and then core 2 wait.
+fn waiting() -> MemorySystem {
+    let mut system = system(3, QUEUED);
+    system.set_timed(true);
+    for (core, line) in [(0, 0), (1, 0), (2, 0)] {
+        let refused = system.access(core, RAM_BASE + line * 64, Access::Store, 0, Admission::Queues);
+        assert_eq!(refused.is_err(), core > 0);
     }
     system
 }
@@ -123,7 +142,62 @@ fn each_broken_invariant_is_named() {
     }
 }
 
+/// The request of core 1.
+fn request(saved: &mut SavedMemory) -> &mut Request {
+    saved.queues.requests[1].as_mut().expect("core 1 waits")
+}
+
+#[test]
+fn a_queue_survives_a_snapshot_and_an_impossible_one_is_refused() {
+    let bytes = bytes_of(&waiting());
+    let restore = |model: Model, change: &dyn Fn(&mut SavedMemory)| {
+        let mut saved: SavedMemory = postcard::from_bytes(&bytes).expect("a state can be read");
+        change(&mut saved);
+        let mut system = system(3, model);
+        system.restore(saved).map(|()| system)
+    };
+    let restored = restore(QUEUED, &|_| ()).expect("the state is sound");
+    for core in 0..3 {
+        assert_eq!(restored.request(core), waiting().request(core), "core {core}");
+    }
+    assert!(restored.turn(1) < restored.turn(2) && restored.turn(0).is_none());
+    let impossible: [(Model, &dyn Fn(&mut SavedMemory), &str); 6] = [
+        (MODEL, &|_| (), "queues where the board has none"),
+        (QUEUED, &|saved| saved.queues.requests.truncate(2), "the queues of other cores"),
+        (QUEUED, &|saved| request(saved).line = 1 << 14, "a line is waited for and idle"),
+        (QUEUED, &|saved| request(saved).start = 1 << 20, "a line is waited for and idle"),
+        (QUEUED, &|saved| request(saved).is_served = true, "a request waits for an impossible turn"),
+        (QUEUED, &|saved| request(saved).start = 0, "a request waits for an impossible turn"),
+    ];
+    for (model, change, expected) in impossible {
+        let result = restore(model, change).map(|_| ());
+        assert_eq!(result, Err(StateError::Queues { what: expected }), "{expected}");
+    }
+}
+
 proptest! {
+    /// The same for queues.
+    #[test]
+    fn damaged_queues_are_refused_or_work(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6)) {
+        let mut bytes = postcard::to_stdvec(&waiting().save().queues).expect("a state can be written");
+        for (place, value) in changes {
+            let length = bytes.len();
+            bytes[place % length] = value;
+        }
+        if let Ok(queues) = postcard::from_bytes(&bytes) {
+            let mut saved = waiting().save();
+            saved.queues = queues;
+            let mut system = system(3, QUEUED);
+            if system.restore(saved).is_ok() {
+                for index in 0..64 {
+                    let _ = system.access(index % 3, RAM_BASE + index as u64 / 2 * 64, Access::Store, 0, Admission::Queues);
+                    let _ = system.leave_queue(index / 2 % 3);
+                }
+                prop_assert!(system.check().is_ok());
+            }
+        }
+    }
+
     /// Any bytes give an error or a state with which the system can continue.
     #[test]
     fn damaged_states_are_refused_or_work(changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6)) {
