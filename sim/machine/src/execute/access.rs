@@ -59,7 +59,11 @@ impl Door for Machine {
     }
 
     fn load_reserved(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop> {
-        match self.place(at, address, size_bytes, Access::Load, Admission::Queues)? {
+        let physical = self.memory.translate(at.hart, address, Access::Load, at.cycles())?.0;
+        if self.memory.ram.contains(physical, 1) {
+            self.memory.own(at.hart, physical, at.cycles())?;
+        }
+        match self.place(at, address, size_bytes, Access::Load, Admission::Exempt)? {
             Place::Ram(physical) => {
                 self.memory.core(at.hart).reservation = Some(concord_mem::cache::line_of(physical));
                 self.read_ram(at, physical, size_bytes)

@@ -78,6 +78,31 @@ impl MemorySystem {
         Err(Refusal::Queued)
     }
 
+    /// Gives a core that loads with a reservation its line as a store would, so that the store that follows finds the line its own for
+    /// the length of a window at least. To be called before the load, which then hits. Cores that take their reservation on a line that
+    /// they share lose it to each other while their stores queue, and hardly one of many stores succeeds; RISC-V cores such as
+    /// Rocket acquire the line in their LR (the unprivileged specification, section "Eventual Success of Store-Conditional Instructions").
+    ///
+    /// # Errors
+    /// As [`MemorySystem::admit`].
+    pub fn own(&mut self, core: usize, physical: u64, ahead_cycles: u64) -> Result<(), Refusal> {
+        if !self.timed || !self.queues.is_modelled() {
+            return Ok(());
+        }
+        let now = self.now(core, ahead_cycles);
+        let line = line_of(physical);
+        if self.queues.is_clear(line, now) {
+            if self.holders.get(line) & !(1 << core) == 0 {
+                return Ok(());
+            }
+        } else {
+            self.admit_slowly(core, line, true, now)?;
+        }
+        let paid_cycles = self.queues.serve(core, line);
+        self.touch_data(core, line, true, Moment { ahead_cycles, paid_cycles });
+        Ok(())
+    }
+
     /// Keeps every line table from answering for a line, so that its owners meet the queue.
     fn withhold(&mut self, line: Line) {
         let mut holders = self.holders.get(line);
