@@ -90,7 +90,7 @@ static int keeps_bound(unsigned int executions)
 	struct sums sums = { 0 };
 	double bound;
 
-	cx_account_begin(&account, CX_ELIDE);
+	cx_account_begin(&account, CX_ELIDE, draw(2) * 16);
 	run(&account, costs, executions, &sums);
 	bound = 1.25 * least(&sums) + 0.002 * executions * PERIOD_CYCLES + CX_MARGIN_CYCLES * (double)executions +
 		8.0 * CX_WINDOW_CYCLES_MAX;
@@ -111,7 +111,7 @@ static int gives_up_in_time(void)
 	unsigned int executions = 0;
 
 	friendly[CX_LOCK] = (struct costs){ 1024, 1000 };
-	cx_account_begin(&account, CX_ELIDE);
+	cx_account_begin(&account, CX_ELIDE, draw(2) * 16);
 	run(&account, friendly, 100000, &sums);
 	if (account.mode != CX_ELIDE) {
 		printf("a friendly site is a lock\n");
@@ -134,7 +134,7 @@ static int comes_back(void)
 	struct cx_account account;
 	struct sums sums = { 0 };
 
-	cx_account_begin(&account, CX_ELIDE);
+	cx_account_begin(&account, CX_ELIDE, draw(2) * 16);
 	run(&account, hostile, 100000, &sums);
 	if (account.mode != CX_LOCK) {
 		printf("a hostile site elides\n");

@@ -167,12 +167,18 @@ static noinline bool cx_wait_outside(const volatile void *word, unsigned char *s
 	return is_free;
 }
 
-/*
- * Times that a section goes back to waiting for its lock before it joins the queue, and restarts after
- * which it asks its account whether it is still to be a transaction.
- */
+/* Times that a section goes back to waiting for its lock before it joins the queue. */
 #define CX_ROUNDS_MAX 8
-#define CX_ROUND_RESTARTS 4
+
+/*
+ * Restarts after which a section asks its account whether it is still to be a transaction. Each question
+ * begins another transaction and so makes the back-off short again, which is right where a conflict comes
+ * as a surprise, and wrong where processors fight for the lock.
+ */
+static __always_inline unsigned int cx_round_restarts(const unsigned char *site)
+{
+	return READ_ONCE(*site) == CX_SITE_ASK_FOUGHT ? 16 : 4;
+}
 
 /*
  * For a transaction that has restarted or has found the lock taken. Returns true if it has now
@@ -200,10 +206,10 @@ noinline bool cx_elide(const volatile void *word, unsigned char *site, unsigned 
 			}
 			return cx_wait(word, false);
 		}
-		if (restarts < CX_ROUND_RESTARTS && xtest_w(word, 0))
+		if (restarts < cx_round_restarts(site) && xtest_w(word, 0))
 			return true;
 		xend();
-		if (restarts >= CX_ROUND_RESTARTS)
+		if (restarts)
 			cx_charge(word, site, caller, CX_ELIDE, cx_take_lost_cycles(), false);
 		if (++rounds > CX_ROUNDS_MAX || !cx_wait_outside(word, site, caller, kind))
 			return false;

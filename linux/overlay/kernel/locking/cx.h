@@ -76,6 +76,7 @@ static __always_inline void cx_count(unsigned long *word)
 
 /* What the byte of a site says. The first two are those of enum cx_mode, without further questions. */
 #define CX_SITE_ASK 2 /* the account decides, which may be the lock's own (cx_site.c) */
+#define CX_SITE_ASK_FOUGHT 3 /* the same, and locks of this site are fought for */
 
 /* cx.policy=adaptive: sites learn whether to elide. Otherwise every byte of a site stays CX_ELIDE. */
 DECLARE_STATIC_KEY_FALSE(cx_key_adaptive);
@@ -134,7 +135,7 @@ static __always_inline void cx_acquired(const volatile void *lock, unsigned char
 		return;
 	if (mode == CX_ELIDE)
 		cx_charge(lock, site, caller, mode, cx_take_lost_cycles() + cycles, true);
-	else if (READ_ONCE(*site) == CX_SITE_ASK)
+	else if (READ_ONCE(*site) >= CX_SITE_ASK)
 		cx_charge(lock, site, caller, mode, cycles > CX_LONG_ACQUIRE_CYCLES ? cycles : 0, true);
 	else if (unlikely(cycles > CX_LONG_ACQUIRE_CYCLES) && now % CX_SAMPLE == 0)
 		cx_charge(lock, site, caller, mode, cycles * CX_SAMPLE, true);

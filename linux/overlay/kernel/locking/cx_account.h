@@ -34,6 +34,8 @@ enum cx_mode { CX_ELIDE, CX_LOCK, CX_MODES };
 /* Cycles that the mode in force may lose before a window measures it. */
 #define CX_PATIENCE_MIN 4096
 #define CX_PATIENCE_MAX (1 << 17)
+/* More than this an execution cannot lose, as far as an account is concerned. */
+#define CX_CYCLES_MAX (1 << 22)
 /* A mode has to be cheaper by more than this many cycles, and by an eighth, to replace the other. */
 #define CX_MARGIN_CYCLES 16
 
@@ -45,8 +47,11 @@ struct cx_account {
 	/* Cycles lost in this window or, outside a window, since the last one. */
 	unsigned int lost_cycles;
 	unsigned int patience_cycles;
-	/* Executions of this window. */
+	/* Executions of this window, and those that are yet to pass before it begins to count. */
 	unsigned char executions;
+	unsigned char warm_up;
+	/* Executions after a change of mode that still feel the mode before: 0 where nobody queues. */
+	unsigned char warm_up_executions;
 	unsigned char mode;
 	unsigned char is_window;
 	/* The window is that of a mode that is tried without promise. */
@@ -58,8 +63,11 @@ struct cx_account {
 	unsigned char is_busy;
 };
 
-static inline void cx_account_begin(struct cx_account *account, enum cx_mode mode)
+/* `warm_up_executions`: the queue of a lock, which empties only after a change of mode, may be as long as this. */
+static inline void cx_account_begin(struct cx_account *account, enum cx_mode mode, unsigned int warm_up_executions)
 {
+	account->warm_up_executions = warm_up_executions;
+	account->warm_up = 0;
 	account->mode = mode;
 	account->is_window = 0;
 	account->is_trial = 0;
@@ -84,7 +92,7 @@ static inline unsigned int cx_account_window_cycles_max(const struct cx_account 
 {
 	if (account->is_trial)
 		return 2 * CX_WINDOW * (account->mean_cycles[!account->mode] + CX_MARGIN_CYCLES);
-	return CX_WINDOW_CYCLES_MAX;
+	return CX_WINDOW_CYCLES_MAX * (1 + account->warm_up_executions);
 }
 
 static inline void cx_account_close_window(struct cx_account *account)
@@ -107,6 +115,7 @@ static inline void cx_account_close_window(struct cx_account *account)
 	if (is_better || account->is_trial) {
 		account->mode = other;
 		cx_account_open_window(account);
+		account->warm_up = account->warm_up_executions;
 		return;
 	}
 	account->is_window = 0;
@@ -126,7 +135,11 @@ static inline int cx_account_charge(struct cx_account *account, enum cx_mode mod
 	/* It began before the present mode came into force. */
 	if (mode != account->mode)
 		return 0;
-	account->lost_cycles += cycles < CX_PATIENCE_MAX ? cycles : CX_PATIENCE_MAX;
+	if (account->warm_up) {
+		account->warm_up -= is_end;
+		return 0;
+	}
+	account->lost_cycles += cycles < CX_CYCLES_MAX ? cycles : CX_CYCLES_MAX;
 	if (!account->is_window) {
 		if (account->lost_cycles < account->patience_cycles)
 			return 0;

@@ -70,7 +70,7 @@ static struct cx_site_account *find_site(unsigned char *site, unsigned long call
 			return found;
 		if (!present && !(present = cmpxchg(&found->site, NULL, site))) {
 			found->caller = caller;
-			cx_account_begin(&found->account, CX_ELIDE);
+			cx_account_begin(&found->account, CX_ELIDE, 0);
 			return found;
 		}
 		if (present == site)
@@ -125,11 +125,11 @@ static void update_site(const struct cx_account *account, const volatile void *l
 	const struct cx_lock_account *slot = lock_slot(lock);
 
 	if (account->is_window)
-		set_site(site, CX_SITE_ASK);
+		set_site(site, account == &slot->account ? CX_SITE_ASK_FOUGHT : CX_SITE_ASK);
 	else if (account != &slot->account)
 		set_site(site, is_due ? account->mode : READ_ONCE(*site));
 	else if (READ_ONCE(*site) != account->mode)
-		set_site(site, CX_SITE_ASK);
+		set_site(site, CX_SITE_ASK_FOUGHT);
 }
 
 /* The mode of a section that begins outside a transaction. */
@@ -184,7 +184,7 @@ void cx_note_fight(const volatile void *lock, unsigned char *site, unsigned long
 		slot->fights--;
 	} else {
 		found = find_site(site, caller);
-		cx_account_begin(&slot->account, found ? found->account.mode : CX_LOCK);
+		cx_account_begin(&slot->account, found ? found->account.mode : CX_LOCK, 2 * num_online_cpus());
 		WRITE_ONCE(slot->lock, lock);
 		WRITE_ONCE(slot->fights, 1);
 	}
