@@ -6,8 +6,8 @@
 //! a controller:
 //!
 //! - A request that is queued has its turn fixed when it arrives: the end of the request before it, and the window of the
-//!   owner if it takes the line from one. It comes earlier only where a request before it leaves the queue, and never
-//!   later, so that a wait is bounded by a service for each other core.
+//!   owner if it takes the line from one. It comes earlier only where a request before it leaves the queue before its own
+//!   turn, and never later, so that a wait is bounded by a service for each other core.
 //! - The order of arrival is that of the simulation, which is exact to a quantum.
 //! - Page walks, instruction fetches, and the second part of an access that crosses a line do not queue. They pay what is
 //!   left of the line's queue, and take the line at once. Devices neither wait nor make others wait.
@@ -255,11 +255,13 @@ impl Queues {
         true
     }
 
-    /// Takes the core's request, which its instruction does not make after all, out of its queue at `now`. Those behind
-    /// it move up.
+    /// Takes the core's request, which its instruction does not make after all, out of its queue at `now`. If its turn has
+    /// not come, those behind it move up; else it has been served to no use.
     pub fn leave(&mut self, core: usize, now: u64) -> Option<Request> {
         let request = self.take(core, now)?;
-        if let Some(busy) = self.busy.find(request.line).copied() {
+        if now < request.start
+            && let Some(busy) = self.busy.find(request.line).copied()
+        {
             let behind = self.requests().filter(|other| other.line == request.line && other.start > request.start);
             // All move by the same, so that they keep their order and their distances, and none to before it came.
             let rooms_cycles = behind.map(|other| other.start.saturating_sub(now.max(other.since) + 1));

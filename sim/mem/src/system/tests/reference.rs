@@ -268,6 +268,12 @@ impl Reference {
     /// What a core waits for is not done.
     pub fn leave(&mut self, core: usize, now: u64) {
         let Some(place) = self.waiting(core) else { return };
+        if self.services[place].start <= now {
+            let service = &mut self.services[place];
+            service.waits = false;
+            self.cores[core].queues.queued_cycles += service.start - service.since;
+            return;
+        }
         let gone = self.services.remove(place);
         self.cores[core].queues.queued_cycles += now.min(gone.start) - gone.since;
         let is_behind = |other: &Service| other.line == gone.line && other.waits && other.start > gone.start;
