@@ -12,6 +12,7 @@ mod violation;
 pub use violation::{Observer, Violation, Writer};
 
 use crate::directory::AddressHasher;
+use crate::policy::OutsideReads;
 use crate::{LINE_WORDS, Line, Memory, Word, index_in_line, line_of};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasherDefault;
@@ -56,6 +57,7 @@ struct Neighbours {
 /// Follows a run. Values are whole words: an access to a part of a word is reported with the value of the whole word.
 #[derive(Clone, Debug, Default)]
 pub struct Checker {
+    outside_reads: OutsideReads,
     footprints: Map<u64, Footprint>,
     uncommitted: Map<Word, Uncommitted>,
     neighbours: Map<Line, Neighbours>,
@@ -63,8 +65,9 @@ pub struct Checker {
 }
 
 impl Checker {
-    pub fn new() -> Checker {
-        Checker::default()
+    /// A checker of a machine whose harts read so outside transactions.
+    pub fn new(outside_reads: OutsideReads) -> Checker {
+        Checker { outside_reads, ..Checker::default() }
     }
 
     /// Takes over the transactions that were live before the checker existed. `written` gives a transaction's id, a
@@ -112,8 +115,8 @@ impl Checker {
                     return Err(Violation::Changed { observer, pc, word, seen: value, expected, known_pc: written.pc });
                 }
             }
-            // The engine takes uncommitted words out of memory for a device's access.
-            Some(written) if observer == Observer::Device && value == written.committed => return Ok(()),
+            // The engine takes uncommitted words out of memory for a device's access, and a hart may read around them.
+            Some(written) if self.reads_committed(observer) && value == written.committed => return Ok(()),
             Some(written) => {
                 let (writer, committed) = (self.writer(written), written.committed);
                 return Err(Violation::Uncommitted { observer, pc, word, seen: value, committed, writer });
@@ -244,6 +247,15 @@ impl Checker {
         let seen = self.footprints.get_mut(&id).and_then(|footprint| footprint.reads.get_mut(&word));
         if let Some(seen) = seen.filter(|seen| seen.value == old) {
             seen.value = new;
+        }
+    }
+
+    /// Whether an observer sees the committed value of an uncommitted word, and nobody loses.
+    fn reads_committed(&self, observer: Observer) -> bool {
+        match observer {
+            Observer::Device => true,
+            Observer::Hart(_) => self.outside_reads == OutsideReads::Committed,
+            Observer::Transaction { .. } | Observer::Walker { .. } => false,
         }
     }
 

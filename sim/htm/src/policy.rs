@@ -54,6 +54,30 @@ pub enum Mode {
     None,
 }
 
+/// What a hart's load outside transactions does to a transaction that wrote the granule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutsideReads {
+    /// The load wins: the transaction loses, and the load reads what the rollback put back.
+    #[default]
+    Wins,
+    /// The load reads the committed value from the undo log, and nobody loses.
+    Committed,
+}
+
+impl OutsideReads {
+    /// Every choice.
+    pub const ALL: [OutsideReads; 2] = [OutsideReads::Wins, OutsideReads::Committed];
+
+    /// The name in options, boards and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            OutsideReads::Wins => "wins",
+            OutsideReads::Committed => "committed",
+        }
+    }
+}
+
 /// The policies of an [`Engine`](crate::Engine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
@@ -69,6 +93,10 @@ pub struct Policy {
     /// The number of restarts of either party from which [`Manager::SizeMatters`] and [`Manager::Polka`] go by age, so
     /// that no transaction starves.
     pub restart_threshold: u32,
+    /// Not written with an engine, as all that follows: who reads an engine has its policies, and passes them to
+    /// [`Engine::restore`](crate::Engine::restore).
+    #[serde(skip)]
+    pub outside_reads: OutsideReads,
 }
 
 impl Default for Policy {
@@ -81,6 +109,7 @@ impl Default for Policy {
             backoff_base_cycles: 64,
             backoff_exponent_max: 10,
             restart_threshold: 8,
+            outside_reads: OutsideReads::Wins,
         }
     }
 }
@@ -90,6 +119,11 @@ impl Policy {
     pub(crate) fn backoff_bound_cycles(&self, count: u32) -> u64 {
         let exponent = count.min(self.manager.get().backoff_exponent_max(self));
         self.backoff_base_cycles.saturating_mul(1u64.checked_shl(exponent).unwrap_or(u64::MAX)).max(1)
+    }
+
+    /// This policy with those parts that are not written with an engine from `other`.
+    pub(crate) fn completed(self, other: &Policy) -> Policy {
+        Policy { outside_reads: other.outside_reads, ..self }
     }
 
     /// The words that a request for `words` of a line covers: those of every granule that it touches.
@@ -146,6 +180,9 @@ mod tests {
     fn names_are_those_of_boards() {
         for granularity in Granularity::ALL {
             assert_eq!(serde_json::to_string(&granularity).unwrap(), format!("{:?}", granularity.name()));
+        }
+        for reads in OutsideReads::ALL {
+            assert_eq!(serde_json::to_string(&reads).unwrap(), format!("{:?}", reads.name()));
         }
     }
 }

@@ -5,9 +5,10 @@ use crate::context::Pending;
 use crate::directory::Member;
 use crate::engine::Engine;
 use crate::manager::{Contender, Decision, Rule};
+use crate::policy::OutsideReads;
 use crate::profile::{Conflict, ConflictKey};
 use crate::transaction::{Defeat, Restart, Slot};
-use crate::{LINE_SHIFT, LINE_WORDS, Line, Memory, WORD_SHIFT, Word, words_of};
+use crate::{LINE_SHIFT, LINE_WORDS, Line, Memory, WORD_SHIFT, Word, index_in_line, line_of, words_of};
 use concord_abi::htm::Cause;
 use smallvec::SmallVec;
 
@@ -19,6 +20,9 @@ pub enum Party {
     /// A hart outside any transaction, or its page walker, which never conflicts with the hart's own active
     /// transaction.
     Nontransactional(usize),
+    /// A hart's load outside any transaction. Under [`OutsideReads::Committed`] it reads around the writes of
+    /// transactions ([`Engine::committed`]), except those suspended in the hart's own context.
+    Reader(usize),
     /// A hart's compare-and-swap outside any transaction, which the contention manager may refuse.
     Arbitrated(usize),
     Device,
@@ -27,7 +31,10 @@ pub enum Party {
 impl Party {
     pub fn hart(self) -> Option<usize> {
         match self {
-            Party::Transaction(hart) | Party::Nontransactional(hart) | Party::Arbitrated(hart) => Some(hart),
+            Party::Transaction(hart)
+            | Party::Nontransactional(hart)
+            | Party::Reader(hart)
+            | Party::Arbitrated(hart) => Some(hart),
             Party::Device => None,
         }
     }
@@ -109,9 +116,14 @@ impl<C> Engine<C> {
     #[inline]
     fn holders(&self, request: &Request, words: u16) -> impl Iterator<Item = Member> {
         let own = request.party.hart().and_then(|hart| self.harts[hart].active);
+        let around = match request.party {
+            Party::Reader(hart) if self.policy.outside_reads == OutsideReads::Committed => Some(hart),
+            _ => None,
+        };
         let meets = move |member: &&Member| {
             let theirs = if request.write { member.read | member.write } else { member.write };
-            Some(member.slot) != own && theirs & words != 0
+            let is_met = Some(member.slot) != own && theirs & words != 0;
+            is_met && around.is_none_or(|hart| self.is_suspended_in_own_context(hart, member.slot))
         };
         self.directory.members(request.line).iter().filter(meets).copied()
     }
@@ -168,7 +180,9 @@ impl<C> Engine<C> {
 
     fn decide(&self, request: &Request, holder: Slot) -> Decision {
         let (hart, requester) = match request.party {
-            Party::Nontransactional(_) | Party::Device => return Decision::RequesterWins(Rule::Nontransactional),
+            Party::Nontransactional(_) | Party::Reader(_) | Party::Device => {
+                return Decision::RequesterWins(Rule::Nontransactional);
+            }
             Party::Transaction(hart) => {
                 let Some(slot) = self.harts[hart].active else {
                     return Decision::RequesterWins(Rule::Nontransactional);
@@ -190,6 +204,22 @@ impl<C> Engine<C> {
         let mut own = self.harts[hart].frames.iter().filter_map(|frame| frame.transaction);
         let is_suspended = self.transaction(holder).suspended;
         is_suspended && own.any(|slot| slot == holder || self.transaction(slot).doom.is_none())
+    }
+
+    /// Whether a transaction is suspended in a hart's current context. What the hart does until it resumes the
+    /// transaction comes behind the transaction's stores in its program, so it cannot read around them.
+    fn is_suspended_in_own_context(&self, hart: usize, slot: Slot) -> bool {
+        self.harts[hart].frames.iter().any(|frame| frame.transaction == Some(slot))
+    }
+
+    /// The committed value of a word that a live transaction wrote, for [`OutsideReads::Committed`]; `None` if memory
+    /// holds it.
+    pub fn committed(&self, word: Word) -> Option<u64> {
+        let bit = 1 << index_in_line(word);
+        let writer = self.directory.members(line_of(word)).iter().find(|member| member.write & bit != 0)?;
+        // The latest writes are the likeliest to be read.
+        let undo = self.transaction(writer.slot).undo.iter().rev().find(|undo| undo.word == word);
+        undo.map(|undo| undo.old)
     }
 
     /// A compare-and-swap as a contender: a transaction with empty sets, whose refusals count as restarts.
@@ -268,7 +298,7 @@ impl<C> Engine<C> {
         let priority = match request.party {
             Party::Transaction(_) => own.map(|own| own.priority),
             Party::Arbitrated(hart) => Some(self.harts[hart].priority),
-            Party::Nontransactional(_) | Party::Device => None,
+            Party::Nontransactional(_) | Party::Reader(_) | Party::Device => None,
         };
         let loser = if requester_won { Some(holders) } else { own };
         let inversion =

@@ -2,6 +2,7 @@
 
 use crate::context::Frame;
 use crate::engine::Engine;
+use crate::policy::Policy;
 use crate::statistics::{COUNT_MAX, Counters};
 use crate::transaction::{Slot, Transaction};
 use crate::{Line, WORD_SHIFT, Word, index_in_line, line_of};
@@ -23,11 +24,14 @@ impl<C> Engine<C> {
         self.transactions.iter().flatten().map(|transaction| &transaction.checkpoint)
     }
 
-    /// Takes over the state from a file: checks it and builds the directory again. `is_word` tells which words exist.
+    /// Takes over the state from a file: checks it, builds the directory again, and completes the policy, which must
+    /// otherwise be `policy`. `is_word` tells which words exist.
     ///
     /// # Errors
     /// [`StateError`] names the broken invariant; the engine must not be used any further.
-    pub fn restore(&mut self, harts: usize, is_word: impl Fn(Word) -> bool) -> Result<(), StateError> {
+    pub fn restore(&mut self, harts: usize, policy: &Policy, is_word: impl Fn(Word) -> bool) -> Result<(), StateError> {
+        self.policy = self.policy.completed(policy);
+        ensure(self.policy == *policy, "they follow other policies than the board's")?;
         ensure(
             self.harts.len() == harts && self.counters.len() == harts,
             "the number of harts differs from the board's",

@@ -5,7 +5,7 @@ mod support;
 
 use concord_abi::htm::Cause;
 use concord_htm::manager::Manager;
-use concord_htm::policy::{Granularity, Policy};
+use concord_htm::policy::{Granularity, OutsideReads, Policy};
 use concord_htm::{Begun, Engine, Party};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -44,7 +44,8 @@ fn bytes_of(engine: &Engine<u32>) -> Vec<u8> {
 
 fn restored(bytes: &[u8]) -> Result<Engine<u32>, String> {
     let mut engine: Engine<u32> = postcard::from_bytes(bytes).map_err(|error| error.to_string())?;
-    engine.restore(HARTS, |word| word < WORDS).map_err(|error| error.to_string())?;
+    let policy = *engine.policy();
+    engine.restore(HARTS, &policy, |word| word < WORDS).map_err(|error| error.to_string())?;
     Ok(engine)
 }
 
@@ -95,10 +96,20 @@ fn a_saved_engine_continues_the_same() {
 fn a_state_of_another_machine_is_refused() {
     let (engine, _) = busy(Granularity::Word);
     let read = || postcard::from_bytes::<Engine<u32>>(&bytes_of(&engine)).unwrap();
-    assert!(read().restore(HARTS, |_| true).is_ok());
-    assert!(read().restore(HARTS + 1, |_| true).is_err());
+    let policy = *engine.policy();
+    assert!(read().restore(HARTS, &policy, |_| true).is_ok());
+    assert!(read().restore(HARTS + 1, &policy, |_| true).is_err());
+    let others = [Policy { backoff_base_cycles: 1, ..policy }, Policy { granularity: Granularity::Line, ..policy }];
+    for other in others {
+        assert!(read().restore(HARTS, &other, |_| true).is_err(), "{other:?}");
+    }
+    // What is not written comes from the board.
+    let committed = Policy { outside_reads: OutsideReads::Committed, ..policy };
+    let mut engine = read();
+    engine.restore(HARTS, &committed, |_| true).unwrap();
+    assert_eq!(*engine.policy(), committed);
     for missing in [17, 34, 80] {
-        assert!(read().restore(HARTS, |word| word != missing).is_err(), "word {missing} is in a set");
+        assert!(read().restore(HARTS, &policy, |word| word != missing).is_err(), "word {missing} is in a set");
     }
 }
 

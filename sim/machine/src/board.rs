@@ -13,7 +13,7 @@ use concord_htm::policy::Policy;
 use serde::{Deserialize, Serialize};
 
 pub use concord_htm::manager::Manager;
-pub use concord_htm::policy::{Granularity, Mode};
+pub use concord_htm::policy::{Granularity, Mode, OutsideReads};
 pub use quantity::{QuantityError, parse_duration_cycles, parse_size};
 
 /// The longest board file. A choice: no board has more than a hundred lines.
@@ -186,6 +186,8 @@ pub struct TransactionBoard {
     /// The granule: the unit in which sets are kept and conflicts are found. Sizes are counted in words of four bytes
     /// under `word32`, and of eight bytes otherwise.
     pub granularity: Granularity,
+    /// What a load outside transactions does to a transaction that wrote the granule.
+    pub outside_reads: OutsideReads,
     /// Whether transactions outlive traps and the first-level cache.
     pub mode: Mode,
     /// After its n-th lost conflict a transaction backs off for a random time below this times 2^n; 0 for no back-off.
@@ -218,6 +220,7 @@ impl Default for TransactionBoard {
         Self {
             manager: policy.manager,
             granularity: policy.granularity,
+            outside_reads: policy.outside_reads,
             mode: policy.mode,
             backoff_base_cycles: policy.backoff_base_cycles,
             backoff_exponent_max: policy.backoff_exponent_max,
@@ -410,6 +413,7 @@ mod tests {
             ("[link]", "[links]"),
             ("\"size-matters\"", "\"size-maters\""),
             ("\"word32\"", "\"word16\""),
+            ("mode =", "outside_reads = \"lose\"\nmode ="),
             ("\"virtualized\"", "1"),
             ("restart_threshold = 8", "restart_threshold = -8"),
             ("begin_cycles = 0", "begin_cycles = \"soon\""),

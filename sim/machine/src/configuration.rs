@@ -103,6 +103,7 @@ impl Configuration {
             backoff_base_cycles: transactions.backoff_base_cycles,
             backoff_exponent_max: transactions.backoff_exponent_max,
             restart_threshold: transactions.restart_threshold,
+            outside_reads: transactions.outside_reads,
         }
     }
 

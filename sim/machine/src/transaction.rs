@@ -390,11 +390,10 @@ impl Machine {
     pub(crate) fn restore_transactions(&mut self, mut saved: Transactions) -> Result<(), String> {
         let ram = &self.memory.ram;
         saved
-            .restore(self.harts.len(), |word| ram.contains(word << WORD_SHIFT, WORD_BYTES))
+            .restore(self.harts.len(), &self.configuration.policy(), |word| {
+                ram.contains(word << WORD_SHIFT, WORD_BYTES)
+            })
             .map_err(|error| error.to_string())?;
-        if *saved.policy() != self.configuration.policy() {
-            return Err("its transactions follow other policies than its board's".to_owned());
-        }
         if !saved.checkpoints().all(Checkpoint::is_possible) {
             return Err("a transaction would go back to impossible registers".to_owned());
         }

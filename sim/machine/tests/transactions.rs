@@ -14,6 +14,7 @@ mod granules;
 pub mod guest;
 mod irrevocable;
 mod lifecycle;
+mod outside;
 mod planted;
 mod programs;
 mod random;

@@ -18,7 +18,7 @@ const OTHER: Observer = Observer::Hart(1);
 
 /// Transaction 1 wrote 5 over 3 in word 9.
 fn written() -> (Checker, Words) {
-    let mut checker = Checker::new();
+    let mut checker = Checker::new(OutsideReads::Wins);
     let mut memory = Words(vec![3; 16]);
     memory.store(9, 5);
     checker.write(FIRST, 9, 3, 5, 0x80).unwrap();
@@ -133,7 +133,7 @@ fn a_walker_may_mark_an_entry_that_its_own_transaction_read() {
 #[test]
 fn a_checker_that_starts_late_knows_the_written_words() {
     let (_, memory) = written();
-    let mut checker = Checker::new();
+    let mut checker = Checker::new(OutsideReads::Wins);
     checker.adopt([(1, 9, 3)], &memory);
     assert!(matches!(checker.clone().read(OTHER, 9, 5, 0), Err(Violation::Uncommitted { committed: 3, .. })));
     assert!(matches!(checker.clone().rollback(1, &memory), Err(Violation::NotRestored { committed: 3, .. })));

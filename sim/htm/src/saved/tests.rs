@@ -46,7 +46,10 @@ fn live(engine: &mut Engine<()>, slot: Slot) -> &mut Transaction<()> {
 
 #[test]
 fn impossible_states_are_refused() {
-    let restored = |engine: &mut Engine<()>| engine.restore(2, |word| word < 64).map_err(|error| error.0);
+    let restored = |engine: &mut Engine<()>| {
+        let policy = engine.policy;
+        engine.restore(2, &policy, |word| word < 64).map_err(|error| error.0)
+    };
     assert_eq!(restored(&mut engine()), Ok(()));
     type Damage = fn(&mut Engine<()>);
     let cases: [(&str, Damage); 28] = [

@@ -16,6 +16,8 @@ pub enum Fault {
     UncheckedSwap,
     /// The undo log puts back eight bytes for each granule of four: a rollback changes the word beside.
     WideUndo,
+    /// A load that reads around a transaction's write gets the new value.
+    SeenWrite,
 }
 
 /// The word that [`Fault::MissingUndo`] does not restore.

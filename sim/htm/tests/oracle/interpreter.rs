@@ -73,6 +73,8 @@ pub struct Seen {
     pub stack: u64,
     pub overflowed: u64,
     pub migrated: u64,
+    /// Words that were read around a transaction's write.
+    pub around: u64,
 }
 
 impl Seen {
@@ -87,6 +89,7 @@ impl Seen {
         self.stack += other.stack;
         self.overflowed += other.overflowed;
         self.migrated += other.migrated;
+        self.around += other.around;
     }
 }
 
@@ -198,7 +201,7 @@ impl<'a> World<'a> {
             options,
             engine,
             memory: initial_memory(),
-            checker: options.checks.then(Checker::new),
+            checker: options.checks.then(|| Checker::new(policy.outside_reads)),
             threads: program.threads.iter().enumerate().map(thread).collect(),
             harts: vec![Hart::default(); program.harts],
             waiting: (0..program.threads.len()).filter(|index| !program.threads[*index].actions.is_empty()).collect(),
@@ -258,13 +261,14 @@ impl<'a> World<'a> {
 
     /// Writes the engine to bytes and reads it back, and begins with a new checker.
     fn cut(&mut self) {
+        let policy = *self.engine.policy();
         let bytes = postcard::to_stdvec(&self.engine).expect("an engine can be written");
         self.engine = postcard::from_bytes(&bytes).expect("what was written can be read");
         let words = self.memory.len() as u64;
-        self.engine.restore(self.harts.len(), |word| word < words).expect("what was saved is possible");
+        self.engine.restore(self.harts.len(), &policy, |word| word < words).expect("what was saved is possible");
         self.engine.set_recording(true);
         if let Some(checker) = &mut self.checker {
-            *checker = Checker::new();
+            *checker = Checker::new(policy.outside_reads);
             checker.adopt(self.engine.written_words(), &Undoing::new(&mut self.memory, None));
         }
     }

@@ -10,6 +10,7 @@ mod program;
 mod serial;
 
 use concord_htm::manager::Manager;
+use concord_htm::policy::OutsideReads::{Committed, Wins};
 use concord_htm::policy::{Granularity, Mode, Policy};
 use fault::Fault;
 use interpreter::{Failure, Options, Outcome, Seen, run};
@@ -27,22 +28,25 @@ fn cases() -> u32 {
 }
 
 /// Every granularity and mode. Conflicts are settled sooner than by default, since the programs are short.
-fn policies(manager: Manager) -> [Policy; 6] {
-    let policy = |(granularity, mode)| Policy {
+fn policies(manager: Manager) -> [Policy; 8] {
+    let policy = |(granularity, mode, outside_reads)| Policy {
         manager,
         granularity,
         mode,
+        outside_reads,
         backoff_base_cycles: 16,
         restart_threshold: 3,
         ..Policy::default()
     };
     [
-        (Granularity::Word32, Mode::Virtualized),
-        (Granularity::Word32, Mode::BestEffort),
-        (Granularity::Word, Mode::Virtualized),
-        (Granularity::Word, Mode::BestEffort),
-        (Granularity::Line, Mode::Virtualized),
-        (Granularity::Line, Mode::BestEffort),
+        (Granularity::Word32, Mode::Virtualized, Wins),
+        (Granularity::Word32, Mode::Virtualized, Committed),
+        (Granularity::Word32, Mode::BestEffort, Wins),
+        (Granularity::Word32, Mode::BestEffort, Committed),
+        (Granularity::Word, Mode::Virtualized, Wins),
+        (Granularity::Word, Mode::BestEffort, Wins),
+        (Granularity::Line, Mode::Virtualized, Wins),
+        (Granularity::Line, Mode::BestEffort, Wins),
     ]
     .map(policy)
 }
@@ -118,9 +122,9 @@ fn hold_to_the_oracle(manager: Manager) -> Seen {
     }
     println!("{}: {} operations, {seen:?}", manager.name(), operations);
     // Without these events the programs test less than intended.
-    let Seen { committed, nested, suspended, doomed, stack, overflowed, migrated, restarts, .. } = seen;
+    let Seen { committed, nested, suspended, doomed, stack, overflowed, migrated, around, restarts, .. } = seen;
     let [_, conflict, nontransactional, explicit, _, capacity, interrupt, _] = restarts;
-    let counts = [committed, nested, suspended, doomed, stack, overflowed, migrated];
+    let counts = [committed, nested, suspended, doomed, stack, overflowed, migrated, around];
     assert!(counts.iter().all(|count| *count > 0), "{seen:?}");
     let counts = [conflict, nontransactional, explicit, capacity, interrupt];
     assert!(counts.iter().all(|count| *count > 0), "{seen:?}");
@@ -173,14 +177,17 @@ fn a_run_that_is_cut_continues_the_same() {
 
 #[test]
 fn the_checker_and_the_oracle_catch_planted_faults() {
-    for fault in [Fault::MissingUndo, Fault::ForgottenOnEviction, Fault::UncheckedSwap, Fault::WideUndo] {
+    let faults =
+        [Fault::MissingUndo, Fault::ForgottenOnEviction, Fault::UncheckedSwap, Fault::WideUndo, Fault::SeenWrite];
+    for fault in faults {
+        let outside_reads = if fault == Fault::SeenWrite { Committed } else { Wins };
         for granularity in Granularity::ALL {
             // Larger granules are what the fault takes these for.
             if fault == Fault::WideUndo && granularity != Granularity::Word32 {
                 continue;
             }
             for checks in [true, false] {
-                let policy = Policy { granularity, ..policies(Manager::SizeMatters)[0] };
+                let policy = Policy { granularity, outside_reads, ..policies(Manager::SizeMatters)[0] };
                 let options = Options { checks, fault: Some(fault), cut: None };
                 let (program, failure) = *run_random_programs(2000, policy, options, |_| {}).unwrap_err();
                 println!("{fault:?} by {granularity:?}: {failure:x?} in {program:?}");

@@ -63,6 +63,7 @@ impl Door for Machine {
         if self.memory.ram.contains(physical, 1) {
             self.memory.own(at.hart, physical, at.cycles())?;
         }
+        self.win_reserved(at, address, size_bytes)?;
         match self.place(at, address, size_bytes, Access::Load, Admission::Exempt)? {
             Place::Ram(physical) => {
                 self.memory.core(at.hart).reservation = Some(concord_mem::cache::line_of(physical));

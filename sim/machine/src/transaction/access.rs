@@ -5,7 +5,8 @@ use crate::execute::position::Position;
 use crate::machine::Machine;
 use crate::transaction::checking::words_at;
 use crate::transaction::{Words, rights_outside};
-use concord_htm::{Masks, Party, Request, Verdict, word_mask};
+use concord_htm::policy::OutsideReads;
+use concord_htm::{Masks, Memory, Party, Request, Verdict, WORD_BYTES, WORD_SHIFT, Word, word_mask};
 use concord_mem::fault::{Access, Fault, FaultKind};
 use concord_mem::line_table::{self, LineTable, Rights};
 use concord_mem::ram::{LINE_SHIFT, RAM_BASE};
@@ -32,7 +33,7 @@ impl Machine {
         if admission == Admission::Queues {
             self.admit(at, physical, access)?;
         }
-        let party = self.party(at.hart);
+        let party = self.party(at.hart, access);
         let request = self.request(at, party, physical, size_bytes, access == Access::Store);
         self.resolve(at, &request)?;
         self.enter(at, address, physical, flags, &request, true)?;
@@ -72,7 +73,7 @@ impl Machine {
         let located = [self.locate(at, parts[0].0, access)?, self.locate(at, parts[1].0, access)?];
         self.admit(at, located[0], access)?;
         for (physical, (_, part_bytes)) in located.into_iter().zip(parts) {
-            let party = self.party(at.hart);
+            let party = self.party(at.hart, access);
             requests.push(self.request(at, party, physical, part_bytes, access == Access::Store));
         }
         if let Some(request) = requests.iter().find(|request| !self.transactions.wins(request)) {
@@ -82,9 +83,53 @@ impl Machine {
         requests.iter().try_for_each(|request| self.resolve(at, request))
     }
 
-    /// The party that the hart's accesses belong to.
-    pub(crate) fn party(&self, hart: usize) -> Party {
-        if self.transactions.is_active(hart) { Party::Transaction(hart) } else { Party::Nontransactional(hart) }
+    /// The party that a hart's plain access belongs to.
+    pub(crate) fn party(&self, hart: usize, access: Access) -> Party {
+        match access {
+            _ if self.transactions.is_active(hart) => Party::Transaction(hart),
+            Access::Load => Party::Reader(hart),
+            Access::Store | Access::Fetch => Party::Nontransactional(hart),
+        }
+    }
+
+    /// Makes the transactions lose that wrote what an LR is about to read, where a load would read around them: the SC
+    /// that follows must find what the LR read.
+    pub(crate) fn win_reserved(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<(), Stop> {
+        if !self.reads_around(at.hart) {
+            return Ok(());
+        }
+        let physical = self.locate(at, address, Access::Load)?;
+        let request = self.request(at, Party::Nontransactional(at.hart), physical, size_bytes, false);
+        self.resolve(at, &request)
+    }
+
+    /// Whether a hart's loads read around the writes of transactions now.
+    fn reads_around(&self, hart: usize) -> bool {
+        self.watch.is_on
+            && self.transactions.policy().outside_reads == OutsideReads::Committed
+            && !self.transactions.is_active(hart)
+    }
+
+    /// A word as a hart sees it.
+    pub(super) fn seen_word(&self, hart: usize, word: Word) -> u64 {
+        let committed = if self.reads_around(hart) { self.transactions.committed(word) } else { None };
+        committed.unwrap_or_else(|| Words(&self.memory.ram).load(word))
+    }
+
+    /// The bytes of RAM that a hart's load returns.
+    pub(super) fn seen_bytes(&self, hart: usize, physical: u64, size_bytes: u64) -> u64 {
+        let mut value = self.memory.ram.read(physical, size_bytes);
+        if self.reads_around(hart) {
+            for word in words_at(physical, size_bytes) {
+                let Some(committed) = self.transactions.committed(word) else { continue };
+                let first = word << WORD_SHIFT;
+                for address in first.max(physical)..(first + WORD_BYTES).min(physical + size_bytes) {
+                    let (byte, shift) = (committed >> (8 * (address - first)) & 0xff, 8 * (address - physical));
+                    value = value & !(0xff << shift) | byte << shift;
+                }
+            }
+        }
+        value
     }
 
     /// The engine's request for an access.

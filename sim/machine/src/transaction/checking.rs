@@ -38,8 +38,9 @@ impl Machine {
     /// Reads RAM for a hart.
     #[inline]
     pub(crate) fn read_ram(&mut self, at: Position, physical: u64, size_bytes: u64) -> Result<u64, Stop> {
-        if self.watch.is_on && self.watch.checker.is_some() {
+        if self.watch.is_on {
             self.check_read(at, physical, size_bytes, true)?;
+            return Ok(self.seen_bytes(at.hart, physical, size_bytes));
         }
         Ok(self.memory.ram.read(physical, size_bytes))
     }
@@ -79,10 +80,10 @@ impl Machine {
             return Ok(());
         }
         let (observer, pc) = (self.observer(at.hart), self.pc_in_run(at));
+        let words: Vec<_> = words_at(physical, size_bytes).map(|word| (word, self.seen_word(at.hart, word))).collect();
         let Some(checker) = &mut self.watch.checker else { return Ok(()) };
         let mut result = Ok(());
-        for word in words_at(physical, size_bytes) {
-            let value = Words(&self.memory.ram).load(word);
+        for (word, value) in words {
             result = result.and_then(|()| match depends {
                 true => checker.read(observer, word, value, pc),
                 false => checker.test(observer, word, value, pc),
@@ -149,7 +150,7 @@ impl Machine {
 
     /// Switches the checker on, for a machine that may have live transactions.
     pub(crate) fn watch_isolation(&mut self) {
-        let mut checker = Checker::new();
+        let mut checker = Checker::new(self.transactions.policy().outside_reads);
         checker.adopt(self.transactions.written_words(), &Words(&self.memory.ram));
         self.watch.checker = Some(checker);
         self.update_watched();

@@ -172,10 +172,10 @@ impl Machine {
         let expected = self.memory.hot[hart].x[usize::from(op.rs2)] & mask(size_bytes);
         let physical = self.locate(at, address, Access::Load)?;
         self.admit(at, physical, Access::Load)?;
-        let party = self.party(hart);
+        let party = self.party(hart, Access::Load);
         let request = self.request(at, party, physical, size_bytes, false);
         self.resolve(at, &request)?;
-        let equal = self.memory.ram.read(physical, size_bytes) == expected;
+        let equal = self.seen_bytes(hart, physical, size_bytes) == expected;
         let (_, flags) = self.memory.translate(hart, address, Access::Load, at.cycles())?;
         self.enter(at, address, physical, flags, &request, equal)?;
         self.check_read(at, physical, size_bytes, equal)?;

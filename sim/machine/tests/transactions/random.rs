@@ -6,8 +6,9 @@
 use super::programs::{self, Shape};
 use crate::support::bare::*;
 use concord_htm::manager::Manager;
-use concord_htm::policy::{Granularity, Mode};
+use concord_htm::policy::{Granularity, Mode, OutsideReads};
 use concord_machine::Gear;
+use concord_machine::board::TransactionBoard;
 
 /// A number from the environment.
 fn setting(name: &str, default: u64) -> u64 {
@@ -21,14 +22,13 @@ pub fn shape(seed: u64) -> Shape {
 }
 
 /// Runs a guest with and without the isolation checker, which sends every access the slow way and changes nothing.
-fn run(manager: Manager, granularity: Granularity, mode: Mode, gear: Gear, seed: u64) {
-    let why = format!("seed {seed}, {} {granularity:?} {mode:?} {gear:?}", manager.name());
+fn run(transactions: &TransactionBoard, gear: Gear, seed: u64) {
+    let why = format!("seed {seed}, {transactions:?} {gear:?}");
     eprintln!("{why}");
     let shape = shape(seed);
     let run = |check_isolation| {
         let mut bare = Bare::new(shape.harts);
-        let transactions = &mut bare.board.transactions;
-        (transactions.manager, transactions.granularity, transactions.mode) = (manager, granularity, mode);
+        bare.board.transactions = transactions.clone();
         bare.check_isolation = check_isolation;
         bare.instructions_max = 40_000_000;
         let expected = programs::build(&mut bare, shape);
@@ -50,9 +50,12 @@ fn random_guests_keep_their_invariants() {
     for manager in Manager::ALL {
         for granularity in Granularity::ALL {
             for mode in [Mode::Virtualized, Mode::BestEffort] {
+                // Half of the machines have each of the other keys.
+                let outside_reads = OutsideReads::ALL[seed as usize / 4 % 2];
+                let keys = TransactionBoard { manager, granularity, mode, outside_reads, ..Default::default() };
                 for gear in [Gear::Functional, Gear::Timed] {
                     for _ in 0..guests {
-                        run(manager, granularity, mode, gear, seed);
+                        run(&keys, gear, seed);
                         seed += 1;
                     }
                 }

@@ -10,7 +10,7 @@ use crate::support::random::Random;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
 use concord_htm::manager::Manager;
-use concord_htm::policy::{Granularity, Mode};
+use concord_htm::policy::{Granularity, Mode, OutsideReads};
 use concord_machine::debugger;
 use concord_machine::result;
 use concord_machine::run::{Options, Outcome, SnapshotEvent, Unattended};
@@ -23,6 +23,7 @@ fn random_guest(seed: u64) -> Bare {
     let transactions = &mut bare.board.transactions;
     transactions.manager = random.pick(&Manager::ALL);
     transactions.granularity = random.pick(&Granularity::ALL);
+    transactions.outside_reads = random.pick(&OutsideReads::ALL);
     transactions.mode = random.pick(&[Mode::Virtualized, Mode::BestEffort]);
     bare.check_isolation = random.one_in(2);
     programs::build(&mut bare, shape(seed));

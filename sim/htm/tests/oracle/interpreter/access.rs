@@ -5,6 +5,7 @@ use crate::fault::{Fault, Undoing, word_beside};
 use crate::program::WORDS;
 use crate::serial::Access;
 use concord_htm::check::Observer;
+use concord_htm::policy::OutsideReads;
 use concord_htm::{Evicted, Party, Request, Verdict, Word};
 use std::collections::BTreeMap;
 
@@ -74,11 +75,10 @@ impl World<'_> {
 
     pub(super) fn test(&mut self, hart: usize, index: usize, word: Word, hits: bool) -> Result<Flow, Failure> {
         let expected = self.expected(word, hits);
-        let party = self.party(hart);
-        if self.ask(party, &[word], false, false)? != Verdict::Granted {
+        if self.ask(self.reader(hart), &[word], false, false)? != Verdict::Granted {
             return Ok(Flow::Stay);
         }
-        let value = self.memory[word as usize];
+        let value = self.seen(hart, word);
         let equal = value == expected;
         if equal {
             self.join(hart, &[word], false);
@@ -168,7 +168,7 @@ impl World<'_> {
         Ok(Flow::Next)
     }
 
-    /// An expected value that equals the word or differs from it, as `hits` demands.
+    /// An expected value that equals the word in memory or differs from it, as `hits` demands.
     fn expected(&self, word: Word, hits: bool) -> u64 {
         let value = self.memory[word as usize];
         if hits { value } else { !value }
@@ -176,6 +176,24 @@ impl World<'_> {
 
     fn party(&self, hart: usize) -> Party {
         if self.engine.is_active(hart) { Party::Transaction(hart) } else { Party::Nontransactional(hart) }
+    }
+
+    /// The party of a load.
+    fn reader(&self, hart: usize) -> Party {
+        if self.engine.is_active(hart) { Party::Transaction(hart) } else { Party::Reader(hart) }
+    }
+
+    /// A word as a hart's load returns it.
+    fn seen(&mut self, hart: usize, word: Word) -> u64 {
+        let is_outside = !self.engine.is_active(hart);
+        let reads_around = is_outside && self.engine.policy().outside_reads == OutsideReads::Committed;
+        match self.engine.committed(word).filter(|_| reads_around && self.options.fault != Some(Fault::SeenWrite)) {
+            Some(committed) => {
+                self.seen.around += 1;
+                committed
+            }
+            None => self.memory[word as usize],
+        }
     }
 
     fn observer(&self, hart: usize) -> Observer {
@@ -206,7 +224,8 @@ impl World<'_> {
                 return Ok(true);
             }
         }
-        let is_granted = self.ask(self.party(hart), words, write, is_swap)? == Verdict::Granted;
+        let party = if write { self.party(hart) } else { self.reader(hart) };
+        let is_granted = self.ask(party, words, write, is_swap)? == Verdict::Granted;
         if is_granted {
             self.join(hart, words, write);
         }
@@ -283,7 +302,7 @@ impl World<'_> {
     }
 
     fn read(&mut self, hart: usize, word: Word) -> Result<u64, Failure> {
-        let value = self.memory[word as usize];
+        let value = self.seen(hart, word);
         let observer = self.observer(hart);
         if let Some(checker) = &mut self.checker {
             checker.read(observer, word, value, self.now)?;
