@@ -117,7 +117,7 @@ fn configuration(arguments: &Arguments) -> anyhow::Result<Configuration> {
             written.path.display()
         ));
     }
-    Ok(Configuration {
+    let mut configuration = Configuration {
         board: board(arguments)?,
         seed: arguments.seed,
         gear: arguments.gear,
@@ -127,7 +127,9 @@ fn configuration(arguments: &Arguments) -> anyhow::Result<Configuration> {
         disks,
         net: arguments.net,
         check_isolation: arguments.session.checks_isolation(),
-    })
+    };
+    configuration.take_board_words()?;
+    Ok(configuration)
 }
 
 fn is_preset(board: &Path) -> bool {

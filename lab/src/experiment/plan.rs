@@ -349,6 +349,13 @@ impl Layout<'_> {
             start = self.system.start(&Point { seed, ..point.clone() }, self.files)?;
         }
         start.assert_files_are_known();
+        start.configuration.take_board_words().map_err(MachineError::from)?;
+        if start.configuration.board.harts.count != point.harts {
+            let title = &group.title;
+            return Err(Error::Request(format!(
+                "board.harts.count, in {title}: the number of harts is an axis of its own"
+            )));
+        }
         start.configuration.board.validate().map_err(MachineError::from)?;
         let key = key(&start, seed);
         let id = digest(&key)[..ID_DIGITS].to_owned();
@@ -478,6 +485,30 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn words_of_the_board_set_its_keys_and_are_no_words_of_the_guest() {
+        let define = |text| Variant::define(linux(), &SystemOptions::new(), text).unwrap();
+        let finer =
+            define("finer=cx=on board.transactions.granularity=line board.transactions.outside_reads=committed");
+        let parameters = Parameter::from_definitions(&texts(&[
+            "board.transactions.commit_cycles=0",
+            "board.transactions.commit_cycles=40",
+        ]));
+        let mut experiment = Experiment { parameters: parameters.unwrap(), ..kernels() };
+        experiment.variants.push(finer);
+        let plan = plan_of_kernels(&experiment);
+        let last = &plan.groups.last().unwrap().cells[0];
+        let configuration = &last.start.configuration;
+        let transactions = &configuration.board.transactions;
+        assert_eq!((transactions.granularity.name(), transactions.outside_reads.name()), ("line", "committed"));
+        assert_eq!(transactions.commit_cycles, 40);
+        assert!(configuration.append.ends_with(" cx=on"), "{}", configuration.append);
+        assert_eq!(last.title, "bonnie++ on finer, 8 harts, board.transactions.commit_cycles=40, seed 1");
+        let first = &plan.groups[0].cells[0].start.configuration.board.transactions;
+        assert_eq!((first.granularity.name(), first.commit_cycles), ("word32", 0));
+        assert_eq!(ids_of(&plan).len(), plan.runs_count());
+    }
+
+    #[test]
     fn programs_begin_at_reset_with_the_seed() {
         let plan = Plan::new(locks(), &programs(), &files()).unwrap();
         // Without contention there is nothing to see on more than one hart, and nothing to count.
@@ -578,6 +609,8 @@ pub(crate) mod tests {
             refused(&|experiment| experiment.sizes.push("huge".to_owned())),
             refused(&|experiment| experiment.boards.push(experiment.boards[0].clone())),
             refused(&|experiment| experiment.boards[0].cache.line_bytes = 32),
+            refused(&|experiment| experiment.append = "board.transactions.granularity=word16".to_owned()),
+            refused(&|experiment| experiment.append = "board.harts.count=2".to_owned()),
             refused(&|experiment| {
                 experiment.variants[0].files.insert("image".to_owned(), "/nonexistent/Image".into());
             }),
@@ -595,6 +628,8 @@ pub(crate) mod tests {
         no size is called "huge"; there are tiny, quick, paper
         board "metatm-2007" is named twice
         board "metatm-2007": cache.line_bytes = 32: allowed is 64 only
+        board.transactions.granularity=word16: unknown variant `word16`, expected one of `word`, `line`, `word32`
+        board.harts.count, in dpunish on linux, 4 harts: the number of harts is an axis of its own
         cannot read /nonexistent/Image: No such file or directory (os error 2)
         "#);
         let stm = Plan::new(

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant {
     pub name: String,
-    /// Words for its command line beside those that every variant gets.
+    /// Words for its command line beside those that every variant gets. `board.KEY=VALUE` sets a key of its runs' board
+    /// instead, as do such words of parameters and of the user's.
     pub words: String,
     /// Files of the user's own instead of the system's, by their roles.
     pub files: BTreeMap<String, PathBuf>,

@@ -266,6 +266,9 @@ pub enum BoardError {
         key: String,
         message: String,
     },
+    /// A word of a command line that sets no key.
+    #[error("{word}: {message}")]
+    Word { word: String, message: String },
     /// A value that no machine can have.
     #[error("{origin}: {key} = {value}: allowed is {allowed}")]
     Value { origin: String, key: String, value: String, allowed: String },
@@ -311,6 +314,28 @@ impl Board {
         let board: Self = toml::from_str(text).map_err(|error| parse_error(text, origin, &error))?;
         validate::validate(&board, origin)?;
         Ok(board)
+    }
+
+    /// Sets a key, such as `transactions.granularity`, to a value that is written as a word: a number, `true`, `false`, or a
+    /// text without quotation marks. `word` stands for both in errors.
+    ///
+    /// # Errors
+    /// [`BoardError::Word`] if there is no such key or the value is not of its type, and [`BoardError::Value`].
+    pub fn set(&mut self, key: &str, value: &str, word: &str) -> Result<(), BoardError> {
+        let wrong = |message: String| BoardError::Word { word: word.to_owned(), message: message.replace('\n', " ") };
+        let mut root = toml::Value::try_from(&*self).map_err(|error| wrong(error.to_string()))?;
+        let (path, name) = key.rsplit_once('.').unwrap_or(("", key));
+        let mut segments = path.split('.').filter(|segment| !segment.is_empty());
+        let table = segments.try_fold(&mut root, |at, segment| at.get_mut(segment)).and_then(toml::Value::as_table_mut);
+        let table = table.filter(|_| !name.is_empty()).ok_or_else(|| wrong("boards have no such key".to_owned()))?;
+        let number = value.parse().map(toml::Value::Integer).ok();
+        let flag = || value.parse().map(toml::Value::Boolean).ok();
+        let typed = number.or_else(flag).unwrap_or_else(|| toml::Value::String(value.to_owned()));
+        table.insert(name.to_owned(), typed);
+        let changed: Board = root.try_into().map_err(|error: toml::de::Error| wrong(error.message().to_owned()))?;
+        validate::validate(&changed, word)?;
+        *self = changed;
+        Ok(())
     }
 
     /// Checks that a machine can have these values. [`Board::preset`], [`Board::from_file`] and
@@ -456,6 +481,46 @@ mod tests {
         assert_eq!(board.contention, ContentionBoard::default());
         assert_eq!(board.contention.model, ContentionKind::None);
         assert_eq!(board.harts.pause_cycles, 1);
+    }
+
+    #[test]
+    fn a_word_sets_a_key_or_says_why_not() {
+        let mut board = Board::preset("metatm-2007").expect("the preset is valid");
+        for (key, value) in [
+            ("transactions.granularity", "line"),
+            ("transactions.commit_cycles", "10"),
+            ("disk.latency_cycles", "0.5 ms"),
+            ("disk.bandwidth_bytes_per_second", "1000"),
+            ("cache.data.ways", "2"),
+            ("name", "other"),
+        ] {
+            board.set(key, value, "word").expect(key);
+        }
+        let transactions = &board.transactions;
+        assert_eq!((transactions.granularity, transactions.commit_cycles), (Granularity::Line, 10));
+        assert_eq!((board.disk.latency_cycles, board.disk.bandwidth_bytes_per_second), (500_000, Some(1000)));
+        assert_eq!((board.cache.data.ways, board.name.as_str()), (2, "other"));
+        let before = board.clone();
+        let mut lines = String::new();
+        for (key, value) in [
+            ("transactions.granularity", "word16"),
+            ("transactions.granularity", "4"),
+            ("transactions.outside_reads", "lose"),
+            ("transactions.commit_cycles", "-1"),
+            ("transactions.commit_cycles", "soon"),
+            ("transactions.commit_cycle", "1"),
+            ("transaction.commit_cycles", "1"),
+            ("transactions", "1"),
+            ("name.first", "1"),
+            ("harts.", "1"),
+            ("", "1"),
+            ("harts.count", "65"),
+        ] {
+            let error = board.set(key, value, &format!("board.{key}={value}")).expect_err(key);
+            lines.push_str(&format!("{error}\n"));
+        }
+        assert_eq!(board, before);
+        insta::assert_snapshot!(lines);
     }
 
     #[test]

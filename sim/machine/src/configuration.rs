@@ -1,7 +1,7 @@
 //! What a run is made of, besides the board: kernel, devices, seed, gear. Two runs with equal configurations and equal files
 //! are the same run.
 
-use crate::board::{Board, ContentionKind};
+use crate::board::{Board, BoardError, ContentionKind};
 use concord_dev::{BusConfiguration, DiskConfiguration, DiskLatency, DiskMode, NetConfiguration};
 use concord_htm::policy::Policy;
 use concord_mem::contention::ContentionModel;
@@ -91,6 +91,27 @@ impl Configuration {
             }),
             entropy: true,
         }
+    }
+
+    /// Takes the words `board.KEY=VALUE` from the command line and sets these keys of the board. The guest does not see
+    /// them.
+    ///
+    /// # Errors
+    /// [`Board::set`]'s.
+    pub fn take_board_words(&mut self) -> Result<(), BoardError> {
+        let is_setting = |word: &&str| word.starts_with("board.") && word.contains('=');
+        if !self.append.split_ascii_whitespace().any(|word| is_setting(&word)) {
+            return Ok(());
+        }
+        let append = std::mem::take(&mut self.append);
+        let (settings, kept): (Vec<&str>, Vec<&str>) = append.split_ascii_whitespace().partition(is_setting);
+        self.append = kept.join(" ");
+        for word in settings {
+            let setting = word.strip_prefix("board.").and_then(|setting| setting.split_once('='));
+            let (key, value) = setting.expect("a setting has a key and a value");
+            self.board.set(key, value, word)?;
+        }
+        Ok(())
     }
 
     /// The policies of the board's transactions.
