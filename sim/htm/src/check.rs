@@ -11,6 +11,7 @@ mod violation;
 
 pub use violation::{Observer, Violation, Writer};
 
+use crate::deferred::DeferredAdd;
 use crate::directory::AddressHasher;
 use crate::policy::OutsideReads;
 use crate::{LINE_WORDS, Line, Memory, Word, index_in_line, line_of};
@@ -41,6 +42,8 @@ struct Seen {
 struct Footprint {
     reads: BTreeMap<Word, Seen>,
     writes: BTreeSet<Word>,
+    /// Sums that the transaction is to add before it commits or touches the place otherwise, by address and size.
+    adds: BTreeMap<(u64, u64), u64>,
     /// A word of the transaction that a device overwrote, and the device's value.
     overwritten: Option<(Word, u64)>,
 }
@@ -72,8 +75,16 @@ impl Checker {
 
     /// Takes over the transactions that were live before the checker existed. `written` gives a transaction's id, a
     /// word that it wrote, and the word's committed value, as [`Engine::written_words`](crate::Engine::written_words)
-    /// yields them. Their earlier reads are not validated.
-    pub fn adopt(&mut self, written: impl IntoIterator<Item = (u64, Word, u64)>, memory: &impl Memory) {
+    /// yields them, and `deferred` what [`Engine::deferred_adds`](crate::Engine::deferred_adds) yields. Their earlier reads are not validated.
+    pub fn adopt(
+        &mut self,
+        written: impl IntoIterator<Item = (u64, Word, u64)>,
+        deferred: impl IntoIterator<Item = (u64, DeferredAdd)>,
+        memory: &impl Memory,
+    ) {
+        for (id, add) in deferred {
+            self.defer(id, &add);
+        }
         for (id, word, committed) in written {
             self.enter(word, Uncommitted { id, committed, present: memory.load(word), pc: 0, since: self.accesses });
         }
@@ -169,12 +180,34 @@ impl Checker {
         Ok(())
     }
 
+    /// A transaction executed an addition that is to be made later.
+    pub fn defer(&mut self, id: u64, add: &DeferredAdd) {
+        let sum = self.footprints.entry(id).or_default().adds.entry((add.address, add.size_bytes)).or_default();
+        *sum = sum.wrapping_add(add.amount);
+    }
+
+    /// A deferred addition was made: the transaction put `new` where `old` was. The write itself is reported as any other.
+    ///
+    /// # Errors
+    /// [`Violation::Added`] if there was nothing to add there, or another sum.
+    pub fn add(&mut self, id: u64, add: &DeferredAdd, old: u64, new: u64) -> Result<(), Violation> {
+        let adds = self.footprints.get_mut(&id).map(|footprint| &mut footprint.adds);
+        let sum = adds.and_then(|adds| adds.remove(&(add.address, add.size_bytes)));
+        match sum {
+            Some(amount) if DeferredAdd { amount, ..*add }.apply(old) == new => Ok(()),
+            _ => Err(Violation::Added { id, pc: add.pc, address: add.address, old, new, sum: sum.unwrap_or(0) }),
+        }
+    }
+
     /// A transaction committed. Its writes are still in memory.
     ///
     /// # Errors
-    /// [`Violation::Order`] and [`Violation::Lost`].
+    /// [`Violation::Order`], [`Violation::Lost`] and [`Violation::NotAdded`].
     pub fn commit(&mut self, id: u64, memory: &impl Memory) -> Result<(), Violation> {
         let Some(footprint) = self.footprints.remove(&id) else { return Ok(()) };
+        if let Some(((address, _), sum)) = footprint.adds.first_key_value() {
+            return Err(Violation::NotAdded { id, address: *address, sum: *sum });
+        }
         if let Some((word, new)) = footprint.overwritten {
             let written = self.uncommitted[&word];
             let (writer, committed) = (self.writer(&written), written.committed);

@@ -196,6 +196,7 @@ impl<C> Engine<C> {
             size_words: 0,
             reads: Vec::new(),
             undo: Vec::new(),
+            adds: Vec::new(),
             lines: Vec::new(),
             overflowed: Vec::new(),
         };

@@ -17,6 +17,7 @@
 
 pub mod check;
 mod context;
+mod deferred;
 mod directory;
 mod engine;
 mod join;
@@ -29,6 +30,7 @@ pub mod statistics;
 mod transaction;
 
 pub use context::{ContextError, Popped};
+pub use deferred::DeferredAdd;
 pub use directory::AddressHasher;
 pub use engine::{Begun, Ended, Engine, Evicted, Masks};
 pub use join::Joined;

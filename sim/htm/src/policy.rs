@@ -97,6 +97,9 @@ pub struct Policy {
     /// [`Engine::restore`](crate::Engine::restore).
     #[serde(skip)]
     pub outside_reads: OutsideReads,
+    /// The most additions that a transaction defers to its commit; 0 for none.
+    #[serde(skip)]
+    pub deferred_adds: u32,
 }
 
 impl Default for Policy {
@@ -110,6 +113,7 @@ impl Default for Policy {
             backoff_exponent_max: 10,
             restart_threshold: 8,
             outside_reads: OutsideReads::Wins,
+            deferred_adds: 0,
         }
     }
 }
@@ -123,7 +127,7 @@ impl Policy {
 
     /// This policy with those parts that are not written with an engine from `other`.
     pub(crate) fn completed(self, other: &Policy) -> Policy {
-        Policy { outside_reads: other.outside_reads, ..self }
+        Policy { outside_reads: other.outside_reads, deferred_adds: other.deferred_adds, ..self }
     }
 
     /// The words that a request for `words` of a line covers: those of every granule that it touches.

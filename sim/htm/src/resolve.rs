@@ -375,6 +375,7 @@ impl<C> Engine<C> {
         counters.backoff_cycles += backoff_cycles;
         transaction.undo.clear();
         transaction.reads.clear();
+        transaction.adds.clear();
         transaction.overflowed.clear();
         transaction.karma_words = transaction.karma_words.saturating_add(transaction.size_words);
         transaction.size_words = 0;

@@ -54,6 +54,7 @@ impl<C> Engine<C> {
             }
         }
         for (slot, transaction) in live() {
+            self.check_deferred(transaction, &is_word)?;
             for read in &transaction.reads {
                 ensure(is_word(read.word), "a word of a read set does not exist")?;
                 let writer = writers.get(&read.word);
@@ -111,8 +112,27 @@ impl<C> Engine<C> {
         ensure(transaction.hart < harts, "a transaction names a hart that does not exist")?;
         ensure((1..=DEPTH_MAX).contains(&transaction.depth), "a transaction has an impossible depth")?;
         ensure(transaction.id != 0 && transaction.id < self.next_id, "a transaction has an impossible id")?;
-        let is_empty = transaction.reads.is_empty() && transaction.undo.is_empty();
+        let is_empty = transaction.reads.is_empty() && transaction.undo.is_empty() && transaction.adds.is_empty();
         ensure(transaction.doom.is_none() || is_empty, "a doomed transaction has sets")
+    }
+
+    /// A transaction's deferred additions are as [`Engine::defer`] leaves them: few, aligned, in RAM, and each alone in its granules.
+    fn check_deferred(&self, transaction: &Transaction<C>, is_word: &impl Fn(Word) -> bool) -> Result<(), StateError> {
+        let adds = &transaction.adds;
+        ensure(adds.len() <= self.policy.deferred_adds as usize, "a transaction defers too many additions")?;
+        let mut taken = BTreeSet::new();
+        for add in adds {
+            let is_aligned = matches!(add.size_bytes, 4 | 8) && add.address.is_multiple_of(add.size_bytes);
+            ensure(is_aligned, "a deferred addition has an impossible place")?;
+            for word in crate::words_of(add.line(), self.policy.span(add.words())) {
+                ensure(is_word(word), "a deferred addition has an impossible place")?;
+                let in_sets = transaction.undo.iter().any(|undo| undo.word == word)
+                    || transaction.reads.iter().any(|read| read.word == word);
+                ensure(taken.insert((add.address, word)) && !in_sets, "a deferred addition is not alone")?;
+            }
+        }
+        let words: BTreeSet<Word> = taken.iter().map(|(_, word)| *word).collect();
+        ensure(words.len() == taken.len(), "a deferred addition is not alone")
     }
 
     /// Enters a transaction's words into the directory.

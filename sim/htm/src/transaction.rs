@@ -1,5 +1,6 @@
 //! One transaction: its identity, its checkpoint, its logs.
 
+use crate::deferred::DeferredAdd;
 use crate::manager::Contender;
 use crate::{Line, Word};
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,8 @@ pub(crate) struct Transaction<C> {
     pub size_words: u64,
     pub reads: Vec<Read>,
     pub undo: Vec<Undo>,
+    /// Additions that its commit makes.
+    pub adds: Vec<DeferredAdd>,
     /// Lines with a word in a set, in the order in which they joined.
     pub lines: Vec<Line>,
     /// Lines among these that left the first-level cache.

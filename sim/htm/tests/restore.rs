@@ -6,7 +6,7 @@ mod support;
 use concord_abi::htm::Cause;
 use concord_htm::manager::Manager;
 use concord_htm::policy::{Granularity, OutsideReads, Policy};
-use concord_htm::{Begun, Engine, Party};
+use concord_htm::{Begun, DeferredAdd, Engine, Party, WORD_SHIFT};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use support::{Words, access};
@@ -16,7 +16,7 @@ const WORDS: u64 = 128;
 
 /// Transactions that are active, suspended, doomed and parked, with sets, overflowed lines and a refused compare-and-swap.
 fn busy(granularity: Granularity) -> (Engine<u32>, Words) {
-    let policy = Policy { manager: Manager::Polka, granularity, ..Policy::default() };
+    let policy = Policy { manager: Manager::Polka, granularity, deferred_adds: 3, ..Policy::default() };
     let (mut engine, mut memory) = (Engine::new(HARTS, policy, 3), Words(vec![7; WORDS as usize]));
     for (hart, word) in [(0, 0), (0, 16), (1, 32), (1, 48), (2, 64)] {
         engine.switch_context(hart, word).unwrap();
@@ -25,6 +25,12 @@ fn busy(granularity: Granularity) -> (Engine<u32>, Words) {
         for (offset, write) in [(0, None), (1, Some(word)), (0, Some(1)), (18, None)] {
             access(&mut engine, &mut memory, Party::Transaction(hart), word + offset, write, word);
         }
+        assert!(
+            engine.defer(
+                hart,
+                DeferredAdd { address: (96 + word / 4) << WORD_SHIFT, size_bytes: 4, amount: word, pc: 1 }
+            )
+        );
         engine.evicted(hart, word / 16, word, &mut memory);
         if word != 48 && word != 64 {
             engine.trap(hart, word, &mut memory);
@@ -44,7 +50,7 @@ fn bytes_of(engine: &Engine<u32>) -> Vec<u8> {
 
 fn restored(bytes: &[u8]) -> Result<Engine<u32>, String> {
     let mut engine: Engine<u32> = postcard::from_bytes(bytes).map_err(|error| error.to_string())?;
-    let policy = *engine.policy();
+    let policy = Policy { deferred_adds: 3, ..*engine.policy() };
     engine.restore(HARTS, &policy, |word| word < WORDS).map_err(|error| error.to_string())?;
     Ok(engine)
 }
@@ -66,6 +72,7 @@ fn go_on(engine: &mut Engine<u32>, memory: &mut Words) -> Vec<u8> {
         }
         engine.take_out(memory);
         engine.put_in(memory);
+        log.extend(format!("{:?}", engine.take_deferred_at_commit(hart)).into_bytes());
         log.extend(format!("{:?} {:?}", engine.end(hart, now), engine.end(hart, now)).into_bytes());
         for context in [0, 16, 32] {
             let switched = engine.switch_context(hart, context);
@@ -104,7 +111,7 @@ fn a_state_of_another_machine_is_refused() {
         assert!(read().restore(HARTS, &other, |_| true).is_err(), "{other:?}");
     }
     // What is not written comes from the board.
-    let committed = Policy { outside_reads: OutsideReads::Committed, ..policy };
+    let committed = Policy { outside_reads: OutsideReads::Committed, deferred_adds: 9, ..policy };
     let mut engine = read();
     engine.restore(HARTS, &committed, |_| true).unwrap();
     assert_eq!(*engine.policy(), committed);

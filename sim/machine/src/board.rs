@@ -188,6 +188,9 @@ pub struct TransactionBoard {
     pub granularity: Granularity,
     /// What a load outside transactions does to a transaction that wrote the granule.
     pub outside_reads: OutsideReads,
+    /// The most additions whose result nobody reads (`amoadd` with `rd = x0`) that a transaction defers to its commit; 0 for
+    /// none.
+    pub deferred_adds: u32,
     /// Whether transactions outlive traps and the first-level cache.
     pub mode: Mode,
     /// After its n-th lost conflict a transaction backs off for a random time below this times 2^n; 0 for no back-off.
@@ -221,6 +224,7 @@ impl Default for TransactionBoard {
             manager: policy.manager,
             granularity: policy.granularity,
             outside_reads: policy.outside_reads,
+            deferred_adds: policy.deferred_adds,
             mode: policy.mode,
             backoff_base_cycles: policy.backoff_base_cycles,
             backoff_exponent_max: policy.backoff_exponent_max,
@@ -439,6 +443,8 @@ mod tests {
             ("\"size-matters\"", "\"size-maters\""),
             ("\"word32\"", "\"word16\""),
             ("mode =", "outside_reads = \"lose\"\nmode ="),
+            ("mode =", "deferred_adds = -1\nmode ="),
+            ("mode =", "deferred_adds = \"all\"\nmode ="),
             ("\"virtualized\"", "1"),
             ("restart_threshold = 8", "restart_threshold = -8"),
             ("begin_cycles = 0", "begin_cycles = \"soon\""),

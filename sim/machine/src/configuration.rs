@@ -125,6 +125,7 @@ impl Configuration {
             backoff_exponent_max: transactions.backoff_exponent_max,
             restart_threshold: transactions.restart_threshold,
             outside_reads: transactions.outside_reads,
+            deferred_adds: transactions.deferred_adds,
         }
     }
 

@@ -10,6 +10,8 @@ pub enum PlantedFault {
     UncheckedAtomic,
     /// Translations outlive the page-table entries of the transaction that they were made from.
     KeptTranslation,
+    /// A commit makes each deferred addition twice.
+    AddedTwice,
 }
 
 impl Machine {

@@ -5,6 +5,7 @@
 
 mod access;
 mod checking;
+mod deferred;
 mod instructions;
 mod registers;
 

@@ -8,6 +8,7 @@ mod compare;
 mod conflicts;
 mod contexts;
 mod coverage;
+mod deferred;
 mod devices;
 mod encodings;
 mod granules;

@@ -134,7 +134,7 @@ fn a_walker_may_mark_an_entry_that_its_own_transaction_read() {
 fn a_checker_that_starts_late_knows_the_written_words() {
     let (_, memory) = written();
     let mut checker = Checker::new(OutsideReads::Wins);
-    checker.adopt([(1, 9, 3)], &memory);
+    checker.adopt([(1, 9, 3)], [], &memory);
     assert!(matches!(checker.clone().read(OTHER, 9, 5, 0), Err(Violation::Uncommitted { committed: 3, .. })));
     assert!(matches!(checker.clone().rollback(1, &memory), Err(Violation::NotRestored { committed: 3, .. })));
     assert_eq!(checker.read(FIRST, 9, 5, 0), Ok(()));

@@ -102,6 +102,14 @@ pub enum Violation {
         address(word)
     )]
     Lost { id: u64, pc: u64, word: Word, written: u64, found: u64 },
+    /// A deferred addition added something else than its sum, or was made where none was due.
+    #[error(
+        "transaction {id} put {new:#x} at address {address:#x}, where it found {old:#x} and was to add {sum:#x} (pc {pc:#x})"
+    )]
+    Added { id: u64, pc: u64, address: u64, old: u64, new: u64, sum: u64 },
+    /// A commit did not make a deferred addition.
+    #[error("the commit of transaction {id} did not add {sum:#x} at address {address:#x}")]
+    NotAdded { id: u64, address: u64, sum: u64 },
     /// A rollback did not restore a written word.
     #[error(
         "the rollback of transaction {id} left {found:#x} at address {:#x}, where {committed:#x} is committed (written at pc \

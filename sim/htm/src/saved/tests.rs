@@ -1,4 +1,5 @@
 use super::*;
+use crate::DeferredAdd;
 use crate::Memory;
 use crate::context::Frame;
 use crate::policy::{Granularity, Policy};
@@ -16,9 +17,9 @@ impl Memory for Words {
 }
 
 /// Slot 0 is suspended in hart 0's context 5, slot 1 is active on hart 1, and slot 2 is parked in context 6. All have
-/// read words 0 and 16; slot n has written word 1 + n.
+/// read words 0 and 16, and defer an addition to word 8; slot n has written word 1 + n.
 fn engine() -> Engine<()> {
-    let policy = Policy { granularity: Granularity::Word32, ..Policy::default() };
+    let policy = Policy { granularity: Granularity::Word32, deferred_adds: 1, ..Policy::default() };
     let mut engine = Engine::new(2, policy, 1);
     for (hart, context, write) in [(0, 6, 3), (0, 5, 1), (1, 0, 2)] {
         engine.switch_context(hart, context).unwrap();
@@ -26,6 +27,7 @@ fn engine() -> Engine<()> {
         engine.join(hart, 0, 1, false, 0, &Words);
         engine.join(hart, 1, 1, false, 0, &Words);
         engine.join(hart, 0, 1 << write, true, 0, &Words);
+        assert!(engine.defer(hart, DeferredAdd { address: 8 << 2, size_bytes: 4, amount: 1, pc: 0 }));
         if hart == 0 {
             engine.push(hart, true).unwrap();
         }
@@ -52,7 +54,7 @@ fn impossible_states_are_refused() {
     };
     assert_eq!(restored(&mut engine()), Ok(()));
     type Damage = fn(&mut Engine<()>);
-    let cases: [(&str, Damage); 28] = [
+    let cases: [(&str, Damage); 33] = [
         ("the number of harts differs from the board's", |engine| engine.harts.push(engine.harts[0].clone())),
         ("the number of harts differs from the board's", |engine| engine.counters.clear()),
         ("the generator of random numbers is at its fixed point", |engine| engine.random = 0),
@@ -92,6 +94,16 @@ fn impossible_states_are_refused() {
         ("a word is in a write set twice", |engine| live(engine, 0).undo[0].word = 2),
         ("a word is in a read set and in another's write set", |engine| live(engine, 0).reads[0].word = 2),
         ("a transaction's size differs from its sets'", |engine| live(engine, 0).size_words = 2),
+        ("a doomed transaction has sets", |engine| {
+            let transaction = live(engine, 0);
+            transaction.reads.clear();
+            transaction.undo.clear();
+            transaction.doom = Some(Restart { status: 1, backoff_cycles: 0, defeat: None });
+        }),
+        ("a transaction defers too many additions", |engine| engine.policy.deferred_adds = 0),
+        ("a deferred addition has an impossible place", |engine| live(engine, 0).adds[0].address += 1),
+        ("a deferred addition has an impossible place", |engine| live(engine, 0).adds[0].address = 64 << 2),
+        ("a deferred addition is not alone", |engine| live(engine, 0).adds[0].address = 16 << 2),
         ("a part of a granule is in a set", |engine| {
             engine.policy.granularity = Granularity::Word;
             engine.transactions.iter_mut().flatten().for_each(|transaction| transaction.size_words = 1);

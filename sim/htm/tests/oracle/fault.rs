@@ -18,6 +18,8 @@ pub enum Fault {
     WideUndo,
     /// A load that reads around a transaction's write gets the new value.
     SeenWrite,
+    /// A commit makes its deferred additions twice.
+    AddedTwice,
 }
 
 /// The word that [`Fault::MissingUndo`] does not restore.

@@ -75,6 +75,10 @@ pub struct Seen {
     pub migrated: u64,
     /// Words that were read around a transaction's write.
     pub around: u64,
+    /// Additions that a commit made.
+    pub added: u64,
+    /// Deferred additions that became ordinary ones.
+    pub undeferred: u64,
 }
 
 impl Seen {
@@ -90,6 +94,8 @@ impl Seen {
         self.overflowed += other.overflowed;
         self.migrated += other.migrated;
         self.around += other.around;
+        self.added += other.added;
+        self.undeferred += other.undeferred;
     }
 }
 
@@ -269,7 +275,11 @@ impl<'a> World<'a> {
         self.engine.set_recording(true);
         if let Some(checker) = &mut self.checker {
             *checker = Checker::new(policy.outside_reads);
-            checker.adopt(self.engine.written_words(), &Undoing::new(&mut self.memory, None));
+            checker.adopt(
+                self.engine.written_words(),
+                self.engine.deferred_adds(),
+                &Undoing::new(&mut self.memory, None),
+            );
         }
     }
 
@@ -394,6 +404,7 @@ impl<'a> World<'a> {
                 self.store(hart, &words(word, is_wide), value)?
             }
             Operation::Swap { word, salt } => self.swap(hart, index, word, salt)?,
+            Operation::Add { word, amount } => self.add(hart, word, amount.into())?,
             Operation::CompareAndSwap { word, hits, salt } => self.compare_and_swap(hart, index, word, hits, salt)?,
             Operation::Test { word, hits } => self.test(hart, index, word, hits)?,
             Operation::Begin => self.begin(hart, index),
@@ -452,6 +463,7 @@ impl<'a> World<'a> {
 
     fn end(&mut self, hart: usize) -> Result<Flow, Failure> {
         let id = self.engine.active_id(hart);
+        self.add_at_commit(hart)?;
         match self.engine.end(hart, self.now) {
             Ended::Nested => {}
             Ended::Committed { .. } => {

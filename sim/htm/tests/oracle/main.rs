@@ -29,24 +29,25 @@ fn cases() -> u32 {
 
 /// Every granularity and mode. Conflicts are settled sooner than by default, since the programs are short.
 fn policies(manager: Manager) -> [Policy; 8] {
-    let policy = |(granularity, mode, outside_reads)| Policy {
+    let policy = |(granularity, mode, outside_reads, deferred_adds)| Policy {
         manager,
         granularity,
         mode,
         outside_reads,
+        deferred_adds,
         backoff_base_cycles: 16,
         restart_threshold: 3,
         ..Policy::default()
     };
     [
-        (Granularity::Word32, Mode::Virtualized, Wins),
-        (Granularity::Word32, Mode::Virtualized, Committed),
-        (Granularity::Word32, Mode::BestEffort, Wins),
-        (Granularity::Word32, Mode::BestEffort, Committed),
-        (Granularity::Word, Mode::Virtualized, Wins),
-        (Granularity::Word, Mode::BestEffort, Wins),
-        (Granularity::Line, Mode::Virtualized, Wins),
-        (Granularity::Line, Mode::BestEffort, Wins),
+        (Granularity::Word32, Mode::Virtualized, Wins, 0),
+        (Granularity::Word32, Mode::Virtualized, Committed, 2),
+        (Granularity::Word32, Mode::BestEffort, Wins, 2),
+        (Granularity::Word32, Mode::BestEffort, Committed, 0),
+        (Granularity::Word, Mode::Virtualized, Wins, 2),
+        (Granularity::Word, Mode::BestEffort, Wins, 0),
+        (Granularity::Line, Mode::Virtualized, Wins, 0),
+        (Granularity::Line, Mode::BestEffort, Wins, 2),
     ]
     .map(policy)
 }
@@ -122,9 +123,22 @@ fn hold_to_the_oracle(manager: Manager) -> Seen {
     }
     println!("{}: {} operations, {seen:?}", manager.name(), operations);
     // Without these events the programs test less than intended.
-    let Seen { committed, nested, suspended, doomed, stack, overflowed, migrated, around, restarts, .. } = seen;
+    let Seen {
+        committed,
+        nested,
+        suspended,
+        doomed,
+        stack,
+        overflowed,
+        migrated,
+        around,
+        added,
+        undeferred,
+        restarts,
+        ..
+    } = seen;
     let [_, conflict, nontransactional, explicit, _, capacity, interrupt, _] = restarts;
-    let counts = [committed, nested, suspended, doomed, stack, overflowed, migrated, around];
+    let counts = [committed, nested, suspended, doomed, stack, overflowed, migrated, around, added, undeferred];
     assert!(counts.iter().all(|count| *count > 0), "{seen:?}");
     let counts = [conflict, nontransactional, explicit, capacity, interrupt];
     assert!(counts.iter().all(|count| *count > 0), "{seen:?}");
@@ -181,13 +195,14 @@ fn the_checker_and_the_oracle_catch_planted_faults() {
         [Fault::MissingUndo, Fault::ForgottenOnEviction, Fault::UncheckedSwap, Fault::WideUndo, Fault::SeenWrite];
     for fault in faults {
         let outside_reads = if fault == Fault::SeenWrite { Committed } else { Wins };
+        let deferred_adds = if fault == Fault::AddedTwice { 2 } else { 0 };
         for granularity in Granularity::ALL {
             // Larger granules are what the fault takes these for.
             if fault == Fault::WideUndo && granularity != Granularity::Word32 {
                 continue;
             }
             for checks in [true, false] {
-                let policy = Policy { granularity, outside_reads, ..policies(Manager::SizeMatters)[0] };
+                let policy = Policy { granularity, outside_reads, deferred_adds, ..policies(Manager::SizeMatters)[0] };
                 let options = Options { checks, fault: Some(fault), cut: None };
                 let (program, failure) = *run_random_programs(2000, policy, options, |_| {}).unwrap_err();
                 println!("{fault:?} by {granularity:?}: {failure:x?} in {program:?}");

@@ -18,6 +18,8 @@ pub enum Action {
     Store { word: Word, is_wide: bool, salt: u8 },
     /// Swaps a mixture of the register and the salt with a word: the machine's AMO.
     Swap { word: Word, salt: u8 },
+    /// Adds to a word and drops the old value: an AMO that a transaction may defer.
+    Add { word: Word, amount: u8 },
     /// xcas: `hits` chooses the expected value so that it is equal at the first try.
     CompareAndSwap { word: Word, hits: bool, salt: u8 },
     /// xtest, in the same way.
@@ -70,6 +72,10 @@ pub enum Operation {
     Swap {
         word: Word,
         salt: u8,
+    },
+    Add {
+        word: Word,
+        amount: u8,
     },
     CompareAndSwap {
         word: Word,
@@ -194,6 +200,7 @@ fn flatten(actions: &[Action], operations: &mut Vec<Operation>) {
             Action::Load { word, is_wide } => Operation::Load { word: *word, is_wide: *is_wide },
             Action::Store { word, is_wide, salt } => Operation::Store { word: *word, is_wide: *is_wide, salt: *salt },
             Action::Swap { word, salt } => Operation::Swap { word: *word, salt: *salt },
+            Action::Add { word, amount } => Operation::Add { word: *word, amount: *amount },
             Action::CompareAndSwap { word, hits, salt } => {
                 Operation::CompareAndSwap { word: *word, hits: *hits, salt: *salt }
             }
@@ -214,6 +221,7 @@ fn access() -> impl Strategy<Value = Action> {
         6 => (word.clone(), any::<bool>(), any::<u8>())
             .prop_map(|(word, is_wide, salt)| Action::Store { word, is_wide, salt }),
         2 => (word.clone(), any::<u8>()).prop_map(|(word, salt)| Action::Swap { word, salt }),
+        3 => (word.clone(), any::<u8>()).prop_map(|(word, amount)| Action::Add { word, amount }),
         2 => (word.clone(), any::<bool>(), any::<u8>())
             .prop_map(|(word, hits, salt)| Action::CompareAndSwap { word, hits, salt }),
         2 => (word.clone(), any::<bool>()).prop_map(|(word, hits)| Action::Test { word, hits }),

@@ -5,14 +5,25 @@ use concord_htm::Word;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    Read { word: Word, value: u64 },
-    Write { word: Word, value: u64 },
+    Read {
+        word: Word,
+        value: u64,
+    },
+    Write {
+        word: Word,
+        value: u64,
+    },
+    /// An addition that was deferred to the end of its event; words keep 32 bits of the sum.
+    Add {
+        word: Word,
+        amount: u64,
+    },
 }
 
 impl Access {
     pub fn word(self) -> Word {
         match self {
-            Access::Read { word, .. } | Access::Write { word, .. } => word,
+            Access::Read { word, .. } | Access::Write { word, .. } | Access::Add { word, .. } => word,
         }
     }
 }
@@ -38,6 +49,9 @@ pub fn replay(events: &[Vec<Access>], left: &[u64]) -> Result<(), String> {
                 }
                 Access::Read { .. } => {}
                 Access::Write { word, value } => memory[word as usize] = value,
+                Access::Add { word, amount } => {
+                    memory[word as usize] = memory[word as usize].wrapping_add(amount) & 0xffff_ffff;
+                }
             }
         }
     }

@@ -28,6 +28,8 @@ const TRANSLATION_ENTRIES: RangeInclusive<usize> = 2..=65_536;
 const BACKOFF_BASE_CYCLES: RangeInclusive<u64> = 0..=1 << 20;
 const BACKOFF_EXPONENT: RangeInclusive<u32> = 0..=20;
 const RESTART_THRESHOLD: RangeInclusive<u32> = 1..=u32::MAX;
+/// Each access of a transaction looks through them.
+const DEFERRED_ADDS: RangeInclusive<u32> = 0..=1024;
 const NAME_CHARS_MAX: usize = 64;
 
 struct Check<'a> {
@@ -178,6 +180,7 @@ fn transactions(board: &Board, check: &Check<'_>) -> Result<(), BoardError> {
     check.range("transactions.backoff_base_cycles", transactions.backoff_base_cycles, &BACKOFF_BASE_CYCLES)?;
     check.range("transactions.backoff_exponent_max", transactions.backoff_exponent_max, &BACKOFF_EXPONENT)?;
     check.range("transactions.restart_threshold", transactions.restart_threshold, &RESTART_THRESHOLD)?;
+    check.range("transactions.deferred_adds", transactions.deferred_adds, &DEFERRED_ADDS)?;
     for (key, cycles) in [
         ("transactions.begin_cycles", transactions.begin_cycles),
         ("transactions.commit_cycles", transactions.commit_cycles),
@@ -253,6 +256,7 @@ mod tests {
         |b| b.transactions.backoff_base_cycles = (1 << 20) + 1,
         |b| b.transactions.backoff_exponent_max = 21,
         |b| b.transactions.restart_threshold = 0,
+        |b| b.transactions.deferred_adds = 1025,
         |b| b.transactions.begin_cycles = 1_000_001,
         |b| b.transactions.commit_cycles = u64::MAX,
         |b| b.transactions.rollback_word_cycles = u64::MAX,
@@ -303,6 +307,7 @@ mod tests {
             |b| b.transactions.backoff_exponent_max = 20,
             |b| b.transactions.backoff_exponent_max = 0,
             |b| b.transactions.restart_threshold = 1,
+            |b| b.transactions.deferred_adds = 1024,
             |b| b.transactions.overflow_cycles = 1_000_000,
         ];
         for (index, change) in good.iter().enumerate() {

@@ -42,8 +42,14 @@ impl Door for Machine {
         at: Position,
         address: u64,
         size_bytes: u64,
+        unread: Option<u64>,
         update: impl FnOnce(u64) -> u64,
     ) -> Result<u64, Stop> {
+        if let Some(amount) = unread
+            && self.defer_add(at, address, size_bytes, amount)?
+        {
+            return Ok(0);
+        }
         let place = match self.has_fault(PlantedFault::UncheckedAtomic) {
             true => self.memory.access(at.hart, address, Access::Store, at.cycles(), Admission::Queues)?,
             false => self.place(at, address, size_bytes, Access::Store, Admission::Queues)?,

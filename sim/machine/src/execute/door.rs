@@ -65,12 +65,14 @@ pub(crate) trait Door {
     fn store(&mut self, at: Position, address: u64, size_bytes: u64, value: u64) -> Result<(), Stop>;
 
     /// Runs one atomic read-modify-write at a naturally aligned address; `update` gets the old value and returns the
-    /// new one. Returns the old value.
+    /// new one. Returns the old value. `unread` is the operand of an addition whose result nobody reads: a transaction
+    /// may defer it.
     fn read_modify_write(
         &mut self,
         at: Position,
         address: u64,
         size_bytes: u64,
+        unread: Option<u64>,
         update: impl FnOnce(u64) -> u64,
     ) -> Result<u64, Stop>;
 

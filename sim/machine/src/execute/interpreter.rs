@@ -7,7 +7,7 @@ use crate::execute::door::{Door, Left, Stop};
 use crate::execute::position::Position;
 use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, SSTATUS_FS};
 use concord_isa::float;
-use concord_isa::op::{Atomic, Kind, Op};
+use concord_isa::op::{Atomic, Kind, Op, SINK};
 use concord_isa::semantics::{branches, compute, loaded};
 use concord_mem::hot::HotState;
 
@@ -143,7 +143,9 @@ pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
                             stop!(here, Stop::Trap { cause: CAUSE_STORE_MISALIGNED, value: address })
                         }
                         None => {
-                            match door.read_modify_write(at!(), address, SIZE, |old| operation.$apply(old, operand)) {
+                            let unread = (operation == Atomic::Add && op.rd == SINK).then_some(operand);
+                            let update = |old| operation.$apply(old, operand);
+                            match door.read_modify_write(at!(), address, SIZE, unread, update) {
                                 Ok(old) => old as $type,
                                 Err(stop) => stop!(here, stop),
                             }

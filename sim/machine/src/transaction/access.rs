@@ -23,6 +23,10 @@ impl Machine {
         access: Access,
         admission: Admission,
     ) -> Result<Place, Stop> {
+        if self.transactions.has_deferred(at.hart) {
+            let (physical, _) = self.translate_watched(at, address, access)?;
+            self.add_before(at, physical, size_bytes)?;
+        }
         if let Some(place) = self.table_hit(at, address, size_bytes, access) {
             return Ok(place);
         }
@@ -70,9 +74,15 @@ impl Machine {
     /// no transaction lose.
     pub(crate) fn foresee(&mut self, at: Position, parts: [(u64, u64); 2], access: Access) -> Result<(), Stop> {
         let mut requests = Vec::new();
-        let located = [self.locate(at, parts[0].0, access)?, self.locate(at, parts[1].0, access)?];
-        self.admit(at, located[0], access)?;
-        for (physical, (_, part_bytes)) in located.into_iter().zip(parts) {
+        let mut places = [(0, 0); 2];
+        for ((part, part_bytes), place) in parts.into_iter().zip(&mut places) {
+            *place = (self.locate(at, part, access)?, part_bytes);
+        }
+        self.admit(at, places[0].0, access)?;
+        for (physical, part_bytes) in places {
+            self.add_before(at, physical, part_bytes)?;
+        }
+        for (physical, part_bytes) in places {
             let party = self.party(at.hart, access);
             requests.push(self.request(at, party, physical, part_bytes, access == Access::Store));
         }

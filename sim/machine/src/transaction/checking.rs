@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::transaction::Words;
 use concord_abi::exit::Exit;
 use concord_htm::check::{Checker, Observer, Violation};
-use concord_htm::{Ended, Loss, Memory, WORD_SHIFT};
+use concord_htm::{DeferredAdd, Ended, Loss, Memory, WORD_SHIFT};
 use concord_mem::translation::WalkerAccess;
 
 /// The watch over accesses beyond the line table.
@@ -126,6 +126,14 @@ impl Machine {
         let _ = self.report(0, result);
     }
 
+    /// The hart's transaction made a deferred addition.
+    pub(super) fn check_add(&mut self, hart: usize, add: &DeferredAdd, old: u64, new: u64) -> Result<(), Stop> {
+        let id = self.transactions.active_id(hart);
+        let Some(checker) = &mut self.watch.checker else { return Ok(()) };
+        let result = checker.add(id, add, old, new);
+        self.report(hart, result)
+    }
+
     pub(super) fn check_commit(&mut self, hart: usize, ended: &Ended) {
         if let (Some(checker), Ended::Committed { id, .. }) = (&mut self.watch.checker, ended) {
             let result = checker.commit(*id, &Words(&self.memory.ram));
@@ -151,7 +159,8 @@ impl Machine {
     /// Switches the checker on, for a machine that may have live transactions.
     pub(crate) fn watch_isolation(&mut self) {
         let mut checker = Checker::new(self.transactions.policy().outside_reads);
-        checker.adopt(self.transactions.written_words(), &Words(&self.memory.ram));
+        let (written, deferred) = (self.transactions.written_words(), self.transactions.deferred_adds());
+        checker.adopt(written, deferred, &Words(&self.memory.ram));
         self.watch.checker = Some(checker);
         self.update_watched();
     }

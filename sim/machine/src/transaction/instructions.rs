@@ -55,6 +55,9 @@ impl Machine {
         match control {
             Control::Begin => self.begin(hart, op.rd, now),
             Control::End => {
+                if let Err(stop) = self.add_at_commit(hart) {
+                    return stop.into();
+                }
                 let ended = self.transactions.end(hart, now);
                 if ended == Ended::NotActive {
                     return Done::Illegal;
@@ -172,6 +175,7 @@ impl Machine {
         let expected = self.memory.hot[hart].x[usize::from(op.rs2)] & mask(size_bytes);
         let physical = self.locate(at, address, Access::Load)?;
         self.admit(at, physical, Access::Load)?;
+        self.add_before(at, physical, size_bytes)?;
         let party = self.party(hart, Access::Load);
         let request = self.request(at, party, physical, size_bytes, false);
         self.resolve(at, &request)?;
@@ -201,6 +205,7 @@ impl Machine {
         let physical = self.locate(at, address, Access::Store)?;
         let (_, flags) = self.memory.translate(hart, address, Access::Store, at.cycles())?;
         self.admit(at, physical, Access::Store)?;
+        self.add_before(at, physical, size_bytes)?;
         let party = if self.transactions.is_active(hart) { Party::Transaction(hart) } else { Party::Arbitrated(hart) };
         let request = self.request(at, party, physical, size_bytes, false);
         self.resolve(at, &request)?;

@@ -56,6 +56,32 @@ fn an_unchecked_atomic_is_found() {
     }
 }
 
+/// A transaction that defers an addition.
+fn adding(bare: &mut Bare) {
+    bare.board.transactions.deferred_adds = 16;
+    bare.load(S0, A);
+    bare.load(S1, 3);
+    bare.begin(ZERO);
+    bare.push(amo_add(ZERO, S0, S1));
+    bare.end();
+    bare.log_word(A);
+    bare.log_word(B);
+    bare.log_word(B);
+    bare.finish();
+}
+
+#[test]
+fn an_addition_made_twice_is_found() {
+    for gear in [Gear::Functional, Gear::Timed] {
+        for check in [false, true] {
+            assert_eq!(with_fault(adding, None, gear, check), (Exit::PoweredOff, [3, 0, 0]), "{gear:?}");
+        }
+        let fault = Some(PlantedFault::AddedTwice);
+        assert_eq!(with_fault(adding, fault, gear, false), (Exit::PoweredOff, [6, 0, 0]), "{gear:?}");
+        assert_eq!(with_fault(adding, fault, gear, true).0, Exit::IsolationViolated, "{gear:?}");
+    }
+}
+
 /// A transaction that maps a page anew, uses it, and is rolled back.
 fn mapping(bare: &mut Bare) {
     bare.map(0, READ | WRITE);

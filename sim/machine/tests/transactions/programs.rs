@@ -310,12 +310,16 @@ impl Generator<'_> {
         let counter = self.random.below(ATOMIC_COUNT);
         let bare = &mut *self.bare;
         bare.load(S0, ATOMICS + 8 * counter);
-        match self.random.below(3) {
+        match self.random.below(4) {
             0 => {
                 bare.load(S3, 1);
                 bare.push(amo_add(S4, S0, S3));
             }
             1 => {
+                bare.load(S3, 1);
+                bare.push(amo_add(ZERO, S0, S3));
+            }
+            2 => {
                 let again = bare.code.here();
                 bare.push(lr(S3, S0));
                 bare.push(addi(S3, S3, 1));

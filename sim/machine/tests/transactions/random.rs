@@ -52,7 +52,15 @@ fn random_guests_keep_their_invariants() {
             for mode in [Mode::Virtualized, Mode::BestEffort] {
                 // Half of the machines have each of the other keys.
                 let outside_reads = OutsideReads::ALL[seed as usize / 4 % 2];
-                let keys = TransactionBoard { manager, granularity, mode, outside_reads, ..Default::default() };
+                let deferred_adds = [0, 2][seed as usize / 8 % 2];
+                let keys = TransactionBoard {
+                    manager,
+                    granularity,
+                    mode,
+                    outside_reads,
+                    deferred_adds,
+                    ..TransactionBoard::default()
+                };
                 for gear in [Gear::Functional, Gear::Timed] {
                     for _ in 0..guests {
                         run(&keys, gear, seed);

@@ -24,6 +24,7 @@ fn random_guest(seed: u64) -> Bare {
     transactions.manager = random.pick(&Manager::ALL);
     transactions.granularity = random.pick(&Granularity::ALL);
     transactions.outside_reads = random.pick(&OutsideReads::ALL);
+    transactions.deferred_adds = random.pick(&[0, 1, 16]);
     transactions.mode = random.pick(&[Mode::Virtualized, Mode::BestEffort]);
     bare.check_isolation = random.one_in(2);
     programs::build(&mut bare, shape(seed));

@@ -2,7 +2,7 @@
 //! accesses that the line table answers by itself. It does not know the sets of transactions.
 
 use super::MemorySystem;
-use crate::cache::{Line, physical_line};
+use crate::cache::{Line, line_of, physical_line};
 use crate::fault::Access;
 use crate::line_table::{INVALID, Rights};
 use crate::ram::{PAGE_SHIFT, RAM_BASE};
@@ -54,6 +54,14 @@ impl MemorySystem {
     /// the line table and the caches take no part, as in the functional gear while a transaction is live.
     pub fn note_change(&mut self, physical: u64) {
         self.note_store(((physical - RAM_BASE) >> PAGE_SHIFT) as usize);
+    }
+
+    /// Charges a store to RAM by its physical address, as a walker's are: the line table gets no entry.
+    pub fn touch_store(&mut self, core: usize, physical: u64) {
+        self.note_change(physical);
+        if self.timed {
+            self.touch_data(core, line_of(physical), true);
+        }
     }
 
     /// Narrows a core's line table to `rights` for a line. Rights that it does not have now are not added.

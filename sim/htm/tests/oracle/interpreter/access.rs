@@ -6,7 +6,7 @@ use crate::program::WORDS;
 use crate::serial::Access;
 use concord_htm::check::Observer;
 use concord_htm::policy::OutsideReads;
-use concord_htm::{Evicted, Party, Request, Verdict, Word};
+use concord_htm::{DeferredAdd, Evicted, Party, Request, Verdict, WORD_SHIFT, Word};
 use std::collections::BTreeMap;
 
 /// The bit that a walker sets in a word.
@@ -44,6 +44,74 @@ impl World<'_> {
         Ok(Flow::Next)
     }
 
+    /// An addition whose result nobody reads. Words keep 32 bits of the sum.
+    pub(super) fn add(&mut self, hart: usize, word: Word, amount: u64) -> Result<Flow, Failure> {
+        let add = DeferredAdd { address: word << WORD_SHIFT, size_bytes: 4, amount, pc: self.now };
+        if self.engine.defer(hart, add) {
+            if let Some(checker) = &mut self.checker {
+                checker.defer(self.engine.active_id(hart), &add);
+            }
+            return Ok(Flow::Next);
+        }
+        if !self.enter(hart, &[word], true, true)? {
+            return Ok(Flow::Stay);
+        }
+        let old = self.read(hart, word)?;
+        self.write(hart, word, add.apply(old))?;
+        Ok(Flow::Next)
+    }
+
+    /// Makes ordinary accesses of deferred additions to the granules of words that are about to be accessed; returns false if
+    /// the access must not happen now.
+    fn add_before(&mut self, hart: usize, words: &[Word]) -> Result<bool, Failure> {
+        for (line, mask) in lines(words) {
+            while let Some(add) = self.engine.deferred_at(hart, line, mask) {
+                let word = add.address >> WORD_SHIFT;
+                if self.ask(Party::Transaction(hart), &[word], true, false)? != Verdict::Granted {
+                    return Ok(false);
+                }
+                self.join(hart, &[word], true);
+                self.engine.forget_deferred(hart, &add);
+                self.seen.undeferred += 1;
+                let old = self.read(hart, word)?;
+                self.write(hart, word, add.apply(old))?;
+                self.check_add(hart, &add, old)?;
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn add_at_commit(&mut self, hart: usize) -> Result<(), Failure> {
+        let adds = self.engine.take_deferred_at_commit(hart);
+        for add in &adds {
+            let verdict = self.ask(Party::Nontransactional(hart), &[add.address >> WORD_SHIFT], true, false)?;
+            assert_eq!(verdict, Verdict::Granted, "a commit cannot fail");
+        }
+        let times = if self.options.fault == Some(Fault::AddedTwice) { 2 } else { 1 };
+        for add in adds.iter().flat_map(|add| std::iter::repeat_n(add, times)) {
+            let word = add.address >> WORD_SHIFT;
+            let (observer, old) = (self.observer(hart), self.memory[word as usize]);
+            if let Some(checker) = &mut self.checker {
+                checker.write(observer, word, old, add.apply(old), self.now)?;
+            }
+            self.memory[word as usize] = add.apply(old);
+            self.check_add(hart, add, old)?;
+        }
+        self.seen.added += adds.len() as u64;
+        for add in adds {
+            self.log(hart, Access::Add { word: add.address >> WORD_SHIFT, amount: add.amount });
+        }
+        Ok(())
+    }
+
+    fn check_add(&mut self, hart: usize, add: &DeferredAdd, old: u64) -> Result<(), Failure> {
+        let id = self.engine.active_id(hart);
+        if let Some(checker) = &mut self.checker {
+            checker.add(id, add, old, add.apply(old))?;
+        }
+        Ok(())
+    }
+
     pub(super) fn compare_and_swap(
         &mut self,
         hart: usize,
@@ -53,6 +121,9 @@ impl World<'_> {
         salt: u8,
     ) -> Result<Flow, Failure> {
         let party = if self.engine.is_active(hart) { Party::Transaction(hart) } else { Party::Arbitrated(hart) };
+        if !self.add_before(hart, &[word])? {
+            return Ok(Flow::Stay);
+        }
         let expected = self.expected(word, hits);
         if self.ask(party, &[word], false, false)? != Verdict::Granted {
             return Ok(Flow::Stay);
@@ -74,6 +145,9 @@ impl World<'_> {
     }
 
     pub(super) fn test(&mut self, hart: usize, index: usize, word: Word, hits: bool) -> Result<Flow, Failure> {
+        if !self.add_before(hart, &[word])? {
+            return Ok(Flow::Stay);
+        }
         let expected = self.expected(word, hits);
         if self.ask(self.reader(hart), &[word], false, false)? != Verdict::Granted {
             return Ok(Flow::Stay);
@@ -211,6 +285,9 @@ impl World<'_> {
     /// Resolves the conflicts of an access and adds it to the sets; returns false if the access must not happen now.
     /// Half of the time it takes the short way through the sets, if that is possible.
     fn enter(&mut self, hart: usize, words: &[Word], write: bool, is_swap: bool) -> Result<bool, Failure> {
+        if !self.add_before(hart, words)? {
+            return Ok(false);
+        }
         let lines = lines(words);
         if let (Some((line, mask)), 1) = (lines.first_key_value(), lines.len())
             && self.options.fault.is_none()
