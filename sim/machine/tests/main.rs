@@ -1,5 +1,6 @@
 //! The machine as its guests and its users see it.
 
+mod acquiring;
 mod contention;
 mod differential;
 mod idle;

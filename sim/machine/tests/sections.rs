@@ -28,33 +28,33 @@ const INTERRUPTED_AT: u64 = 0x9000_0070;
 const HANDLER: u64 = 0x9000_0080;
 const HANDLER_INNER: u64 = 0x9000_0090;
 
-fn code(hint: Hint, kind: SectionKind) -> u16 {
+pub(crate) fn code(hint: Hint, kind: SectionKind) -> u16 {
     hint as u16 + kind as u16
 }
 
 /// The registers that the next hints need; kept apart from them, so that the cycles between hints are known.
-fn prepare(bare: &mut Bare, site: u64, lock: u64) {
+pub(crate) fn prepare(bare: &mut Bare, site: u64, lock: u64) {
     bare.load(S3, lock);
     bare.load(RA, site);
 }
 
-fn hint(bare: &mut Bare, code: u16) {
+pub(crate) fn hint(bare: &mut Bare, code: u16) {
     bare.push(i_type(OP_IMM, 0, 2, S3, i64::from(code)));
 }
 
-fn locked(bare: &mut Bare) {
+pub(crate) fn locked(bare: &mut Bare) {
     hint(bare, code(Hint::SectionLocked, SectionKind::Spin));
 }
 
-fn transactional(bare: &mut Bare) {
+pub(crate) fn transactional(bare: &mut Bare) {
     hint(bare, code(Hint::SectionTransactional, SectionKind::Spin));
 }
 
-fn over(bare: &mut Bare) {
+pub(crate) fn over(bare: &mut Bare) {
     hint(bare, Hint::SectionEnd as u16);
 }
 
-fn work(bare: &mut Bare, cycles: usize) {
+pub(crate) fn work(bare: &mut Bare, cycles: usize) {
     (0..cycles).for_each(|_| bare.push(addi(0, 0, 0)));
 }
 
@@ -202,7 +202,7 @@ fn machine(gear: Gear) -> Machine {
 }
 
 /// Runs a machine and returns its result document.
-fn document(mut machine: Machine, options: &Options) -> Value {
+pub(crate) fn document(mut machine: Machine, options: &Options) -> Value {
     let (outcome, _) = run_machine(&mut machine, options);
     let document = result::document(&mut machine, &outcome, 0.0).expect("a document");
     assert_eq!(document.exit, Exit::PoweredOff, "{:?}", document.message);
@@ -220,7 +220,7 @@ fn site(document: &Value, address: u64) -> &Value {
 }
 
 /// Some fields of a call site.
-fn fields<const N: usize>(document: &Value, address: u64, names: [&str; N]) -> [Value; N] {
+pub(crate) fn fields<const N: usize>(document: &Value, address: u64, names: [&str; N]) -> [Value; N] {
     names.map(|name| site(document, address)[name].clone())
 }
 

@@ -9,6 +9,7 @@
 //!
 //! The accounts have no effect on the run. All of them are bounded: call sites, locks, and the open sections of a hart.
 
+mod acquire;
 mod locks;
 pub mod report;
 mod saved;
@@ -17,6 +18,7 @@ mod site;
 mod tests;
 mod transactions;
 
+use acquire::Attempts;
 use concord_abi::hint::{Hint, SectionKind};
 use concord_htm::AddressHasher;
 use locks::LockTable;
@@ -44,6 +46,8 @@ const OPEN_HASH_BITS: u32 = 12;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SpinCost {
     cycles: u64,
+    /// Cycles from the first access to the lock's word; `cycles` begin with the spin.
+    acquire_cycles: u64,
     test_loops: u64,
     test_and_set_loops: u64,
 }
@@ -51,6 +55,7 @@ pub(crate) struct SpinCost {
 impl SpinCost {
     fn add(&mut self, other: &SpinCost) {
         self.cycles += other.cycles;
+        self.acquire_cycles += other.acquire_cycles;
         self.test_loops += other.test_loops;
         self.test_and_set_loops += other.test_and_set_loops;
     }
@@ -61,9 +66,19 @@ impl SpinCost {
 struct Spin {
     lock: u64,
     since: u64,
+    /// The cycle of the first access to the lock's word.
+    first_access: u64,
     /// The cycles that the hart had booked by then. The cycles that handlers book meanwhile do not belong to the spin.
     booked_before: u64,
     cost: SpinCost,
+}
+
+impl Spin {
+    /// Lets the spin begin at `cycle`, unless it began later.
+    fn begin_at(&mut self, cycle: u64) {
+        self.since = self.since.max(cycle);
+        self.first_access = self.first_access.max(cycle);
+    }
 }
 
 /// An open section, or one that ended inside a transaction that is still open.
@@ -80,6 +95,15 @@ struct Section {
     others: u8,
     /// The cost of waiting for it, if it had to wait.
     spin: Option<SpinCost>,
+    /// Cycles from the first access to the lock's word to the begin, if it did not have to wait.
+    acquire_cycles: u64,
+}
+
+impl Section {
+    /// Cycles from the first access to the lock's word to the begin, those of spins without the lock included.
+    fn acquire_cycles(&self) -> u64 {
+        self.acquire_cycles + self.spin.map_or(0, |cost| cost.acquire_cycles)
+    }
 }
 
 /// The open spins, sections and transactions of one hart.
@@ -87,6 +111,7 @@ struct Section {
 struct HartSections {
     open: Vec<Section>,
     spins: Vec<Spin>,
+    attempts: Attempts,
     /// Spins that ended without the lock.
     abandoned: Vec<(u64, SpinCost)>,
     /// Transactions with something to count that run here or were suspended here, the innermost last.
@@ -208,8 +233,21 @@ impl CriticalSections {
         }
     }
 
+    /// A hart's atomic begins at a virtual address, which may be a lock's.
+    #[inline]
+    pub fn atomic(&mut self, hart: usize, address: u64, now: u64) {
+        self.harts[hart].attempts.begin(address, now);
+    }
+
+    /// A hart's last atomic did not succeed, and the hart tries again at once.
+    #[inline]
+    pub fn atomic_goes_on(&mut self, hart: usize) {
+        self.harts[hart].attempts.go_on();
+    }
+
     fn spin(&mut self, hint: &LockHint) {
         let booked_before = self.harts[hint.hart].booked_cycles;
+        let first_access = self.harts[hint.hart].attempts.take(hint.lock).unwrap_or(hint.now);
         let spins = self.spins(hint);
         if spins.iter().any(|spin| spin.lock == hint.lock) {
             return;
@@ -217,7 +255,7 @@ impl CriticalSections {
         if spins.len() == OPEN_MAX {
             spins.remove(0);
         }
-        spins.push(Spin { lock: hint.lock, since: hint.now, booked_before, cost: SpinCost::default() });
+        spins.push(Spin { lock: hint.lock, since: hint.now, first_access, booked_before, cost: SpinCost::default() });
     }
 
     fn waited(&mut self, hint: &LockHint, count: impl FnOnce(&mut SpinCost)) {
@@ -241,8 +279,9 @@ impl CriticalSections {
         spins.truncate(place + 1);
         let spin = spins.pop()?;
         let booked_meanwhile = booked_cycles.saturating_sub(spin.booked_before);
-        let cycles = hint.now.saturating_sub(spin.since).saturating_sub(booked_meanwhile);
-        let cost = SpinCost { cycles, ..spin.cost };
+        let cycles_since = |begin: u64| hint.now.saturating_sub(begin).saturating_sub(booked_meanwhile);
+        let (cycles, acquire_cycles) = (cycles_since(spin.since), cycles_since(spin.first_access));
+        let cost = SpinCost { cycles, acquire_cycles, ..spin.cost };
         Some((spin, cost))
     }
 
@@ -272,8 +311,12 @@ impl CriticalSections {
         }
         if abandoned.len() > WAITING_MAX {
             let (lock, cost) = abandoned.remove(0);
-            self.sites[SectionKind::Spin as usize].add_spin(&cost);
-            self.locks.of(lock).spin_cycles += cost.cycles;
+            let site = &mut self.sites[SectionKind::Spin as usize];
+            site.add_spin(&cost);
+            site.totals.acquire_cycles += cost.acquire_cycles;
+            let totals = self.locks.of(lock);
+            totals.spin_cycles += cost.cycles;
+            totals.acquire_cycles += cost.acquire_cycles;
         }
     }
 
@@ -281,6 +324,8 @@ impl CriticalSections {
         let kind = SectionKind::of_code(hint.code)?;
         let site = self.place(hint.call_site, kind);
         let ended = self.end_spin(hint);
+        let first_access = self.harts[hint.hart].attempts.take(hint.lock).filter(|_| ended.is_none());
+        let acquire_cycles = first_access.map_or(0, |begin| hint.now.saturating_sub(begin));
         let (spun, mut spin) = match ended {
             Some((spin, cost)) => (Some(Spun { lock: spin.lock, since: spin.since }), Some(cost)),
             None => (None, None),
@@ -294,8 +339,16 @@ impl CriticalSections {
             spin.get_or_insert_default().add(&abandoned.remove(place).1);
         }
         let others = self.others(hint.hart, hint.lock);
-        let section =
-            Section { lock: hint.lock, site, cycles: hint.now, is_open: true, is_transactional, others, spin };
+        let section = Section {
+            lock: hint.lock,
+            site,
+            cycles: hint.now,
+            is_open: true,
+            is_transactional,
+            others,
+            spin,
+            acquire_cycles,
+        };
         match hint.transaction {
             0 => {
                 self.harts[hint.hart].booked_cycles += booked_now;
@@ -329,6 +382,7 @@ impl CriticalSections {
             false => totals.locked += 1,
         }
         totals.spin_cycles += section.spin.map_or(0, |cost| cost.cycles);
+        totals.acquire_cycles += section.acquire_cycles();
         totals.concurrency_max = totals.concurrency_max.max(section.others + 1);
     }
 
@@ -405,12 +459,13 @@ impl HartSections {
 
     /// Lets open sections and spins begin at `cycle`, unless they began later.
     fn restart_clocks(&mut self, cycle: u64) {
-        let Self { open, spins, transactions, abandoned, restarts, owed, .. } = self;
+        let Self { open, spins, transactions, attempts, abandoned, restarts, owed, .. } = self;
         abandoned.clear();
+        attempts.forget();
         restarts.clear();
         *owed = None;
         open.iter_mut().for_each(|section| section.cycles = section.cycles.max(cycle));
-        spins.iter_mut().for_each(|spin| spin.since = spin.since.max(cycle));
+        spins.iter_mut().for_each(|spin| spin.begin_at(cycle));
         transactions.iter_mut().for_each(|live| live.restart_clocks(cycle));
     }
 }

@@ -45,6 +45,7 @@ impl Door for Machine {
         unread: Option<u64>,
         update: impl FnOnce(u64) -> u64,
     ) -> Result<u64, Stop> {
+        self.note_atomic(at, address);
         if let Some(amount) = unread
             && self.defer_add(at, address, size_bytes, amount)?
         {
@@ -65,6 +66,7 @@ impl Door for Machine {
     }
 
     fn load_reserved(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop> {
+        self.note_atomic(at, address);
         let physical = self.memory.translate(at.hart, address, Access::Load, at.cycles())?.0;
         if self.memory.ram.contains(physical, 1) {
             self.memory.own(at.hart, physical, at.cycles())?;
@@ -80,6 +82,31 @@ impl Door for Machine {
     }
 
     fn store_conditional(&mut self, at: Position, address: u64, size_bytes: u64, value: u64) -> Result<bool, Stop> {
+        let has_stored = self.store_if_reserved(at, address, size_bytes, value);
+        if let Ok(false) = has_stored {
+            self.accounting.critical_sections.atomic_goes_on(at.hart);
+        }
+        has_stored
+    }
+
+    /// For the accounts: an atomic may be the first access of an acquisition.
+    #[inline(never)]
+    fn note_atomic(&mut self, at: Position, address: u64) {
+        let now = self.now(at);
+        self.accounting.critical_sections.atomic(at.hart, address, now);
+    }
+
+    fn pause(&mut self, hart: usize) {
+        self.memory.hot[hart].stall_cycles += self.configuration.board.harts.pause_cycles - 1;
+    }
+
+    fn lock_hint(&mut self, at: Position, code: u16, lock: u64, call_site: u64) {
+        self.note_lock_hint(at, code, lock, call_site);
+    }
+}
+
+impl Machine {
+    fn store_if_reserved(&mut self, at: Position, address: u64, size_bytes: u64, value: u64) -> Result<bool, Stop> {
         // Taken before the access, because bringing the line in must not count as another hart's store.
         let reservation = self.memory.core(at.hart).reservation.take();
         if reservation.is_none() {
@@ -108,16 +135,6 @@ impl Door for Machine {
         }
     }
 
-    fn pause(&mut self, hart: usize) {
-        self.memory.hot[hart].stall_cycles += self.configuration.board.harts.pause_cycles - 1;
-    }
-
-    fn lock_hint(&mut self, at: Position, code: u16, lock: u64, call_site: u64) {
-        self.note_lock_hint(at, code, lock, call_site);
-    }
-}
-
-impl Machine {
     #[inline(always)]
     fn load_in_line(&mut self, at: Position, address: u64, size_bytes: u64, admission: Admission) -> Result<u64, Stop> {
         match self.place(at, address, size_bytes, Access::Load, admission)? {

@@ -76,6 +76,9 @@ pub(crate) trait Door {
         update: impl FnOnce(u64) -> u64,
     ) -> Result<u64, Stop>;
 
+    /// An atomic begins that the line table answers. Those that call the door are noted by their calls. It only counts.
+    fn note_atomic(&mut self, at: Position, address: u64);
+
     /// Load-reserved at a naturally aligned address (unprivileged specification, "Zalrsc"). The reservation set is the line.
     fn load_reserved(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop>;
 

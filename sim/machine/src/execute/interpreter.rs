@@ -134,6 +134,7 @@ pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
                     let operation = Atomic::from_immediate(op.imm);
                     match (&(*hot).lines).hit(TIMED, ANSWERS, true, address, SIZE, user) {
                         Some(host) => {
+                            door.note_atomic(at!(), address);
                             let place = host as *mut $type;
                             let old = *place as u64;
                             *place = operation.$apply(old, operand) as $type;

@@ -1,7 +1,7 @@
 //! The instructions of Xmetatm (`docs/xmetatm.md`, "Instructions"). Each returns whether it retired, or the reason why
 //! not.
 
-use crate::execute::door::Stop;
+use crate::execute::door::{Door, Stop};
 use crate::execute::position::Position;
 use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, Privilege};
 use crate::machine::Machine;
@@ -172,6 +172,7 @@ impl Machine {
     fn test(&mut self, hart: usize, op: Op) -> Result<bool, Stop> {
         let at = Position::between_runs(hart);
         let (address, size_bytes) = self.operand(hart, op, CAUSE_LOAD_MISALIGNED)?;
+        self.note_atomic(at, address);
         let expected = self.memory.hot[hart].x[usize::from(op.rs2)] & mask(size_bytes);
         let physical = self.locate(at, address, Access::Load)?;
         self.admit(at, physical, Access::Load)?;
@@ -200,6 +201,7 @@ impl Machine {
     fn compare_and_swap(&mut self, hart: usize, op: Op) -> Result<CompareAndSwap, Stop> {
         let at = Position::between_runs(hart);
         let (address, size_bytes) = self.operand(hart, op, CAUSE_STORE_MISALIGNED)?;
+        self.note_atomic(at, address);
         let expected = self.memory.hot[hart].x[usize::from(op.rs2)] & mask(size_bytes);
         let new = self.memory.hot[hart].x[(op.imm as u32 >> 27) as usize];
         let physical = self.locate(at, address, Access::Store)?;

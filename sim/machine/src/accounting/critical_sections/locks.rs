@@ -17,6 +17,9 @@ pub struct LockTotals {
     /// Critical sections that committed as transactions.
     pub transactional: u64,
     pub spin_cycles: u64,
+    /// Cycles from the first access to the lock's word to the begins of these sections, spins included.
+    #[serde(default)]
+    pub acquire_cycles: u64,
     /// Cycles of restarts of transactions whose outermost section was one of this lock.
     pub restart_cycles: u64,
     /// The greatest number of harts in sections of the lock at the same time.

@@ -32,6 +32,10 @@ pub struct SectionTotals {
     pub contended: u64,
     /// Cycles of spins that led to sections that count.
     pub spin_cycles: u64,
+    /// Cycles from the first access to the lock's word to the begins of sections that held it: spins, and the misses of
+    /// those that need not wait. Sections without an atomic on the word have none.
+    #[serde(default)]
+    pub acquire_cycles: u64,
     /// Iterations of loops that only read.
     pub test_loops: u64,
     /// Atomic attempts after the first.
@@ -40,6 +44,10 @@ pub struct SectionTotals {
     pub hold_cycles: u64,
     /// Critical sections that committed as transactions.
     pub transactional: u64,
+    /// As `acquire_cycles`, of sections that committed as transactions: from the first test of the lock's word in the
+    /// attempt that committed. Restarts have cycles of their own.
+    #[serde(default)]
+    pub subscribe_cycles: u64,
     /// Cycles of these from their begins to their ends.
     pub transactional_cycles: u64,
     /// Cycles in which transactions that later committed waited for others, if the contention manager lets them wait.
@@ -112,7 +120,12 @@ impl SectionTotals {
         self.restart_cycles.values().sum::<u64>() + self.wait_cycles
     }
 
-    /// Cycles lost to synchronization.
+    /// Cycles that sections took to have their locks, or to subscribe to them.
+    pub fn acquiring_cycles(&self) -> u64 {
+        self.acquire_cycles + self.subscribe_cycles
+    }
+
+    /// Cycles lost to synchronization, the misses on locks that nobody holds not included.
     pub fn lost_cycles(&self) -> u64 {
         self.spin_cycles + self.transaction_cycles()
     }
@@ -182,10 +195,12 @@ fn totals(totals: &Totals) -> SectionTotals {
         locked: totals.locked,
         contended: totals.contended,
         spin_cycles: totals.spin.cycles,
+        acquire_cycles: totals.acquire_cycles,
         test_loops: totals.spin.test_loops,
         test_and_set_loops: totals.spin.test_and_set_loops,
         hold_cycles: totals.hold_cycles,
         transactional: totals.transactional,
+        subscribe_cycles: totals.subscribe_cycles,
         transactional_cycles: totals.transactional_cycles,
         wait_cycles: totals.wait_cycles,
         restarts: by_cause(&totals.restarts.counts),

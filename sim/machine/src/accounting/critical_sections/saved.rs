@@ -1,5 +1,6 @@
 //! Critical sections from a snapshot: checks of their invariants.
 
+use super::locks::LockTotals;
 use super::{CriticalSections, Section};
 
 /// An upper bound that no run reaches; sums of numbers below it do not overflow.
@@ -14,6 +15,7 @@ impl CriticalSections {
                 && section.cycles < 1 << 63
                 && usize::from(section.others) < harts
                 && section.spin.is_none_or(|cost| cost.is_possible())
+                && section.acquire_cycles < COUNT_MAX
         };
         let kinds = CriticalSections::new(0).sites;
         let is_possible = self.harts.len() == harts
@@ -21,7 +23,8 @@ impl CriticalSections {
             && self.sites.iter().zip(&kinds).filter(|(site, kind)| site.kind == kind.kind).count() == kinds.len()
             && self.sites.iter().all(|site| site.totals.is_possible())
             && self.locks.all().all(|totals| {
-                let numbers = [totals.locked, totals.transactional, totals.spin_cycles, totals.restart_cycles];
+                let LockTotals { locked, transactional, spin_cycles, acquire_cycles, restart_cycles, .. } = *totals;
+                let numbers = [locked, transactional, spin_cycles, acquire_cycles, restart_cycles];
                 numbers.iter().all(|count| *count < COUNT_MAX)
             })
             && self.harts.iter().all(|hart| {
@@ -32,6 +35,7 @@ impl CriticalSections {
                     && abandoned.into_iter().all(|(_, cost)| cost.is_possible())
                     && hart.owed.as_ref().is_none_or(|owed| owed.is_possible())
                     && hart.booked_cycles < COUNT_MAX
+                    && hart.attempts.is_possible()
                     && hart.transactions_are_possible(&section_fits, sites)
             });
         if is_possible {
@@ -43,6 +47,8 @@ impl CriticalSections {
 
 impl super::SpinCost {
     fn is_possible(&self) -> bool {
-        [self.cycles, self.test_loops, self.test_and_set_loops].iter().all(|count| *count < COUNT_MAX)
+        [self.cycles, self.acquire_cycles, self.test_loops, self.test_and_set_loops]
+            .iter()
+            .all(|count| *count < COUNT_MAX)
     }
 }

@@ -86,8 +86,12 @@ pub(super) struct Totals {
     pub locked: u64,
     pub contended: u64,
     pub spin: SpinCost,
+    /// Of sections that held the lock.
+    pub acquire_cycles: u64,
     pub hold_cycles: u64,
     pub transactional: u64,
+    /// As `acquire_cycles`, of sections that committed as transactions.
+    pub subscribe_cycles: u64,
     pub transactional_cycles: u64,
     pub wait_cycles: u64,
     pub restarts: Restarts,
@@ -107,6 +111,8 @@ impl Totals {
         self.locked += other.locked;
         self.contended += other.contended;
         self.spin.add(&other.spin);
+        self.acquire_cycles += other.acquire_cycles;
+        self.subscribe_cycles += other.subscribe_cycles;
         self.hold_cycles += other.hold_cycles;
         self.transactional += other.transactional;
         self.transactional_cycles += other.transactional_cycles;
@@ -127,6 +133,8 @@ impl Totals {
             self.spin.cycles,
             self.spin.test_loops,
             self.spin.test_and_set_loops,
+            self.acquire_cycles,
+            self.subscribe_cycles,
             self.hold_cycles,
             self.transactional,
             self.transactional_cycles,
@@ -165,10 +173,12 @@ impl Site {
     /// Counts a section, except for its length.
     #[inline]
     pub fn count(&mut self, section: &Section) {
-        match section.is_transactional {
-            true => self.totals.transactional += 1,
-            false => self.totals.locked += 1,
-        }
+        let (count, cycles) = match section.is_transactional {
+            true => (&mut self.totals.transactional, &mut self.totals.subscribe_cycles),
+            false => (&mut self.totals.locked, &mut self.totals.acquire_cycles),
+        };
+        *count += 1;
+        *cycles += section.acquire_cycles();
         if let Some(cost) = &section.spin {
             self.totals.contended += 1;
             self.add_spin(cost);

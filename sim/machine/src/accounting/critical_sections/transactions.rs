@@ -63,7 +63,7 @@ impl Live {
         self.abandoned.clear();
         self.sections.retain(|section| section.is_open);
         self.sections.iter_mut().for_each(|section| section.cycles = section.cycles.max(cycle));
-        self.spins.iter_mut().for_each(|spin| spin.since = spin.since.max(cycle));
+        self.spins.iter_mut().for_each(|spin| spin.begin_at(cycle));
     }
 }
 
@@ -274,6 +274,7 @@ impl CriticalSections {
         live.waits = false;
         live.backs_off_for = cause as u8;
         let site = live.outermost.map(|(site, _)| site);
+        self.harts[hart].attempts.forget();
         self.book_restart(hart, id, cause, lost_cycles + backoff_cycles);
         let restarts = &mut self.harts[hart].restarts;
         restarts.retain(|restart| restart.site != site);
