@@ -2,6 +2,7 @@
 
 use crate::context::{Frame, HartState};
 use crate::directory::{Directory, Member};
+use crate::kinds::Kinds;
 use crate::manager::Manager;
 use crate::policy::{Mode, Policy};
 use crate::profile::{Conflict, Profile};
@@ -89,6 +90,8 @@ pub struct Engine<C> {
     pub(crate) taken_out: bool,
     pub(crate) counters: Vec<Counters>,
     pub(crate) profile: Profile,
+    #[serde(skip)]
+    pub(crate) kinds: Kinds,
     /// Conflicts since [`Engine::take_conflicts`] last took them; kept only while recording is on.
     #[serde(skip)]
     pub(crate) recorded: Option<Vec<Conflict>>,
@@ -114,6 +117,7 @@ impl<C> Engine<C> {
             taken_out: false,
             counters: vec![Counters::default(); harts],
             profile: Profile::default(),
+            kinds: Kinds::default(),
             recorded: None,
         }
     }
@@ -367,10 +371,20 @@ impl<C> Engine<C> {
         &self.profile
     }
 
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// Takes over the accounts by kind of a snapshot, which keeps them beside the engine.
+    pub fn set_kinds(&mut self, kinds: Kinds) {
+        self.kinds = kinds;
+    }
+
     /// Resets the statistics to zero.
     pub fn reset_statistics(&mut self) {
         self.counters.fill(Counters::default());
         self.profile = Profile::default();
+        self.kinds = Kinds::default();
     }
 
     /// Sets whether the engine keeps single conflicts for [`Engine::take_conflicts`].

@@ -21,6 +21,7 @@ mod deferred;
 mod directory;
 mod engine;
 mod join;
+pub mod kinds;
 pub mod manager;
 pub mod policy;
 pub mod profile;

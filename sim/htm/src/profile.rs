@@ -1,5 +1,6 @@
 //! The conflict profile: for each conflict both program counters, the word, the winner, the rule, and the cost.
 
+use crate::kinds::ConflictKind;
 use crate::manager::Rule;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,6 +45,7 @@ impl ConflictTotals {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub key: ConflictKey,
+    pub kind: ConflictKind,
     pub cycle: u64,
     /// The requester's hart; `None` for a device.
     pub requester_hart: Option<usize>,
@@ -54,11 +56,14 @@ pub struct Conflict {
     pub holder_id: u64,
     pub lost_cycles: u64,
     pub lost_words: u64,
+    /// The holder had written the word.
+    pub holder_writes: bool,
     pub inversion: bool,
+    pub policy_inversion: bool,
 }
 
 /// The greatest number of keys. A guest can produce more, and the host's memory is limited.
-const KEYS_MAX: usize = 1 << 16;
+pub(crate) const KEYS_MAX: usize = 1 << 16;
 
 /// The sums over all conflicts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

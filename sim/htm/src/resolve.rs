@@ -4,6 +4,7 @@
 use crate::context::Pending;
 use crate::directory::Member;
 use crate::engine::Engine;
+use crate::kinds::{ConflictKind, inverts_policy};
 use crate::manager::{Contender, Decision, Rule};
 use crate::policy::OutsideReads;
 use crate::profile::{Conflict, ConflictKey};
@@ -65,6 +66,13 @@ pub enum Verdict {
     Wait { cycles: u64 },
     /// The compare-and-swap must not execute now.
     Refused,
+}
+
+/// A conflict that was counted, and what its loser is to know of it.
+struct Noted {
+    kind: ConflictKind,
+    key: ConflictKey,
+    defeat: Defeat,
 }
 
 /// A transaction that rolled back. Memory holds its old words already.
@@ -156,12 +164,12 @@ impl<C> Engine<C> {
             return self.wait(request, bound_cycles);
         }
         for (holder, rule) in holders.iter().zip(rules) {
-            let defeat = self.note_conflict(request, words, holder, rule, true);
+            let noted = self.note_conflict(request, words, holder, rule, true);
             let cause = match request.party {
                 Party::Transaction(_) => Cause::Conflict,
                 _ => Cause::Nontransactional,
             };
-            losses.push(self.lose(holder.slot, cause.status(0), Some(defeat), request.now, memory));
+            losses.push(self.lose_conflict(holder.slot, cause, &noted, request.now, memory));
         }
         if let Party::Arbitrated(hart) = request.party {
             self.harts[hart].pending = None;
@@ -246,12 +254,11 @@ impl<C> Engine<C> {
         memory: &mut impl Memory,
         losses: &mut Vec<Loss>,
     ) -> Verdict {
-        let defeat = self.note_conflict(request, words, holder, rule, false);
+        let noted = self.note_conflict(request, words, holder, rule, false);
         let own = request.party.hart().and_then(|hart| self.harts[hart].active);
         match (request.party, own) {
             (Party::Transaction(_), Some(slot)) => {
-                let status = Cause::Conflict.status(0);
-                losses.push(self.lose(slot, status, Some(defeat), request.now, memory));
+                losses.push(self.lose_conflict(slot, Cause::Conflict, &noted, request.now, memory));
                 Verdict::Lost
             }
             _ => self.refuse_arbitrated(request),
@@ -279,7 +286,7 @@ impl<C> Engine<C> {
         Verdict::Wait { cycles }
     }
 
-    /// Records a conflict before the loser rolls back, and returns the loser's defeat.
+    /// Records a conflict before the loser rolls back.
     fn note_conflict(
         &mut self,
         request: &Request,
@@ -287,7 +294,7 @@ impl<C> Engine<C> {
         holder: &Member,
         rule: Rule,
         requester_won: bool,
-    ) -> Defeat {
+    ) -> Noted {
         let holders = self.transaction(holder.slot);
         let theirs = if request.write { holder.read | holder.write } else { holder.write };
         // The word that both parties accessed: the request's own word, if the holder's sets contain it.
@@ -301,13 +308,18 @@ impl<C> Engine<C> {
             Party::Nontransactional(_) | Party::Reader(_) | Party::Device => None,
         };
         let loser = if requester_won { Some(holders) } else { own };
-        let inversion =
-            priority.is_some_and(
-                |priority| {
-                    if requester_won { priority < holders.priority } else { priority > holders.priority }
-                },
-            );
+        let ranks = priority.map(|priority| match requester_won {
+            true => (priority, holders.priority),
+            false => (holders.priority, priority),
+        });
+        let kind = match request.party {
+            _ if own.is_some() => ConflictKind::Transactions,
+            Party::Arbitrated(_) if requester_won => ConflictKind::Granted,
+            Party::Arbitrated(_) => ConflictKind::Refused,
+            _ => ConflictKind::Asymmetric,
+        };
         let conflict = Conflict {
+            kind,
             key: ConflictKey {
                 requester_pc: request.pc,
                 holder_pc: holders.first_access_pc(word),
@@ -324,14 +336,24 @@ impl<C> Engine<C> {
             holder_id: holders.id,
             lost_cycles: loser.map_or(0, |loser| request.now.saturating_sub(loser.attempt_cycle)),
             lost_words: loser.map_or(0, |loser| loser.size_words),
-            inversion,
+            holder_writes: holder.write & shared != 0,
+            inversion: ranks.is_some_and(|(winner, loser)| winner < loser),
+            policy_inversion: ranks.is_some_and(|(winner, loser)| inverts_policy(winner, loser)),
         };
         self.profile.add(&conflict);
+        self.kinds.add(&conflict);
         if let Some(recorded) = &mut self.recorded {
             recorded.push(conflict);
         }
         let winner_id = if requester_won { conflict.requester_id } else { conflict.holder_id };
-        Defeat { address: conflict.key.address, winner_id }
+        Noted { kind, key: conflict.key, defeat: Defeat { address: conflict.key.address, winner_id } }
+    }
+
+    /// Rolls back the loser of a conflict.
+    fn lose_conflict(&mut self, slot: Slot, cause: Cause, noted: &Noted, now: u64, memory: &mut impl Memory) -> Loss {
+        let loss = self.lose(slot, cause.status(0), Some(noted.defeat), now, memory);
+        self.kinds.add_backoff(noted.kind, &noted.key, loss.backoff_cycles);
+        loss
     }
 
     /// Rolls a transaction back. An active one is at its begin again; a suspended one is doomed. After a lost conflict

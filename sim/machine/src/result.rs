@@ -11,6 +11,7 @@ use crate::saving::changes::Changed;
 use crate::symbols::SymbolTable;
 use concord_abi::exit::Exit;
 use concord_dev::DeviceStatistics;
+use concord_htm::kinds::Kinds;
 use concord_htm::profile::{ConflictKey, Profile};
 use concord_mem::contention::QueueCounters;
 use concord_mem::ram::PAGE_BYTES;
@@ -18,6 +19,7 @@ use concord_mem::system::Counters as CacheCounters;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub use concord_htm::kinds::{ConflictKind, KindTotals, PairDetails};
 pub use concord_htm::manager::Rule;
 pub use concord_htm::profile::ConflictTotals;
 pub use concord_htm::statistics::{Counters as TransactionCounters, RestartCounts};
@@ -62,6 +64,9 @@ pub struct ResultDocument {
     pub conflicts: Vec<ConflictResult>,
     /// All of them together, those included that are too many to be told apart.
     pub conflict_totals: ConflictTotals,
+    /// The same by kind: `transactions`, `asymmetric`, `granted` and `refused`.
+    #[serde(default)]
+    pub conflict_kinds: BTreeMap<String, KindTotals>,
     pub devices: DeviceStatistics,
     pub configuration: Configuration,
     /// What the configuration was before a resume changed it, the first change first.
@@ -104,6 +109,8 @@ pub struct ConflictResult {
     pub rule: Rule,
     #[serde(flatten)]
     pub totals: ConflictTotals,
+    #[serde(flatten)]
+    pub details: PairDetails,
 }
 
 /// Which party of a conflict goes on.
@@ -202,6 +209,12 @@ impl ResultDocument {
         self.sum_of_sections(SectionTotals::lost_cycles)
     }
 
+    /// The conflicts of a kind; nothing in documents that were written before the kinds were told apart.
+    pub fn conflicts_of(&self, kind: ConflictKind) -> KindTotals {
+        let named = ConflictKind::ALL.iter().find(|(known, _)| *known == kind);
+        named.and_then(|(_, name)| self.conflict_kinds.get(*name)).copied().unwrap_or_default()
+    }
+
     /// The call sites of these kinds of locks.
     pub fn sections_of<'a>(&'a self, kinds: &'a [&str]) -> impl Iterator<Item = &'a SectionResult> {
         self.sections.iter().filter(|section| kinds.contains(&section.kind.as_str()))
@@ -248,8 +261,9 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         sections: region.sections.sections(symbols),
         section_totals: region.sections.totals(),
         section_locks: region.sections.locks(symbols),
-        conflicts: conflicts(symbols, &region.conflicts),
+        conflicts: conflicts(symbols, &region.conflicts, &region.conflict_kinds),
         conflict_totals: region.conflicts.sum(),
+        conflict_kinds: conflict_kinds(&region.conflict_kinds),
         devices: machine.bus.statistics(),
         configuration: machine.configuration.clone(),
         changed: machine.changed.clone(),
@@ -277,7 +291,7 @@ pub(crate) fn name(symbol: Option<(&str, u64)>, address: u64) -> String {
 }
 
 /// The conflicts of a profile, most lost cycles first.
-pub(crate) fn conflicts(symbols: Option<&SymbolTable>, profile: &Profile) -> Vec<ConflictResult> {
+pub(crate) fn conflicts(symbols: Option<&SymbolTable>, profile: &Profile, kinds: &Kinds) -> Vec<ConflictResult> {
     let result = |(key, totals): (&ConflictKey, &ConflictTotals)| ConflictResult {
         requester: requester(symbols, key),
         holder: place(symbols, key.holder_pc),
@@ -287,10 +301,15 @@ pub(crate) fn conflicts(symbols: Option<&SymbolTable>, profile: &Profile) -> Vec
         winner: Winner::of(key),
         rule: key.rule,
         totals: *totals,
+        details: kinds.of_pair(key),
     };
     let mut conflicts: Vec<_> = profile.iter().map(result).collect();
     conflicts.sort_by_key(|conflict| std::cmp::Reverse((conflict.totals.lost_cycles, conflict.totals.count)));
     conflicts
+}
+
+fn conflict_kinds(kinds: &Kinds) -> BTreeMap<String, KindTotals> {
+    ConflictKind::ALL.iter().map(|(kind, name)| ((*name).to_owned(), *kinds.of(*kind))).collect()
 }
 
 /// Who asked for a word that a transaction had.

@@ -1,7 +1,6 @@
 //! The cycles that the machine counts from the first access to a lock's word to having the lock.
 
 use crate::sections::*;
-use crate::support::assembler::*;
 use crate::support::bare::*;
 use crate::transactions::guest::*;
 use concord_abi::hint::Hint;

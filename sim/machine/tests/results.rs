@@ -171,11 +171,14 @@ fn the_document_says_what_transactions_did_in_the_region_and_how_they_met() {
         "transactions": transactions,
         "conflicts": document["conflicts"],
         "conflict_totals": document["conflict_totals"],
+        "conflict_kinds": document["conflict_kinds"],
     });
     let lost = |conflict: &Value| conflict["lost_cycles"].as_u64().unwrap();
     let conflicts = said["conflicts"].as_array().unwrap();
     assert!(conflicts.is_sorted_by(|a, b| lost(a) >= lost(b)), "most lost cycles first: {said}");
     assert_eq!(conflicts.iter().map(lost).sum::<u64>(), lost(&said["conflict_totals"]));
+    let kinds = said["conflict_kinds"].as_object().unwrap();
+    assert_eq!(kinds.values().map(lost).sum::<u64>(), lost(&said["conflict_totals"]), "each is of one kind");
     without_cycles(&mut said);
     insta::assert_snapshot!(serde_json::to_string_pretty(&said).unwrap());
 }

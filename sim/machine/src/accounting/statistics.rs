@@ -4,6 +4,7 @@
 use crate::accounting::critical_sections::report::SectionProfile;
 use crate::hart::{Hart, ModeCycles, Privilege};
 use crate::machine::Machine;
+use concord_htm::kinds::Kinds;
 use concord_htm::profile::Profile;
 use concord_mem::contention::QueueCounters;
 use concord_mem::hot::HotState;
@@ -48,6 +49,7 @@ pub struct Region {
     pub transactions: Vec<concord_htm::statistics::Counters>,
     /// The conflicts of transactions.
     pub conflicts: Profile,
+    pub conflict_kinds: Kinds,
     /// The cost of critical sections.
     pub sections: SectionProfile,
 }
@@ -151,6 +153,7 @@ impl Machine {
             samples: self.accounting.statistics.samples.clone(),
             transactions: self.transactions.counters().to_vec(),
             conflicts: self.transactions.profile().clone(),
+            conflict_kinds: self.transactions.kinds().clone(),
             sections: self.accounting.critical_sections.profile(),
         }
     }

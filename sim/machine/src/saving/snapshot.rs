@@ -16,6 +16,7 @@ use crate::saving::changes::Changed;
 use crate::symbols::SymbolTable;
 use crate::transaction::Transactions;
 use concord_dev::{Bus, BusState};
+use concord_htm::kinds::Kinds;
 use concord_mem::ram::PAGE_BYTES;
 use concord_mem::system::SavedMemory;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,7 @@ struct State {
     harts: Vec<Hart>,
     memory: SavedMemory,
     transactions: Transactions,
+    conflict_kinds: Kinds,
     bus: BusState,
     statistics: Statistics,
     critical_sections: CriticalSections,
@@ -77,6 +79,7 @@ impl Machine {
             harts: self.harts.clone(),
             memory: self.memory.save(),
             transactions: self.transactions.clone(),
+            conflict_kinds: self.transactions.kinds().clone(),
             bus: self.bus.save(),
             statistics: self.accounting.statistics.clone(),
             critical_sections: self.accounting.critical_sections.clone(),
@@ -163,6 +166,7 @@ impl Machine {
         machine.order.external_interrupts = state.external_interrupts;
         machine.accounting.instructions = state.instructions;
         machine.restore_transactions(state.transactions).map_err(SnapshotError::Content)?;
+        machine.transactions.set_kinds(state.conflict_kinds);
         machine.check_harts().map_err(SnapshotError::Content)?;
         Ok(machine)
     }

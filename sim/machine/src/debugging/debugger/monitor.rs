@@ -85,7 +85,9 @@ fn transactions(machine: &Machine) -> String {
 fn worst_conflicts(machine: &Machine) -> String {
     let mut text = String::new();
     let profile = machine.transactions.profile();
-    for conflict in conflicts(machine.symbols.as_ref(), profile).iter().take(CONFLICTS_SHOWN) {
+    for conflict in
+        conflicts(machine.symbols.as_ref(), profile, machine.transactions.kinds()).iter().take(CONFLICTS_SHOWN)
+    {
         let _ = writeln!(
             text,
             "{} cycles lost in {} conflicts: requester {}, holder {}, address {}; the {} wins",
