@@ -1,6 +1,7 @@
 //! The result document: everything a run says about itself, in one JSON object.
 
 use crate::accounting::critical_sections::report::{SectionLockResult, SectionResult, SectionTotals};
+use crate::accounting::sizes::TransactionSizes;
 use crate::accounting::statistics::SAMPLE_CYCLES;
 use crate::configuration::{Configuration, Gear};
 use crate::error::MachineError;
@@ -60,6 +61,9 @@ pub struct ResultDocument {
     pub section_totals: BTreeMap<String, SectionTotals>,
     /// The 200 locks that most cycles were lost to.
     pub section_locks: Vec<SectionLockResult>,
+    /// How large the committed transactions were.
+    #[serde(default)]
+    pub transaction_sizes: TransactionSizes,
     /// Conflicts that transactions had a part in, most lost cycles first.
     pub conflicts: Vec<ConflictResult>,
     /// All of them together, those included that are too many to be told apart.
@@ -261,6 +265,7 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         sections: region.sections.sections(symbols),
         section_totals: region.sections.totals(),
         section_locks: region.sections.locks(symbols),
+        transaction_sizes: region.sizes,
         conflicts: conflicts(symbols, &region.conflicts, &region.conflict_kinds),
         conflict_totals: region.conflicts.sum(),
         conflict_kinds: conflict_kinds(&region.conflict_kinds),

@@ -160,6 +160,9 @@ impl Machine {
 
     /// A transaction's old words are back in memory: drops everything that was derived from the new ones.
     fn note_rollback(&mut self, loss: &Loss) {
+        if Cause::of_status(loss.status) == Cause::None {
+            self.accounting.sizes.dropped(loss.id);
+        }
         self.trace_attempt(loss.hart, loss.id, loss.attempt_cycle, Some(loss.status));
         self.accounting.critical_sections.rolled_back(&Rollback {
             hart: loss.hart,
@@ -206,7 +209,10 @@ impl Machine {
         state.activity = Activity::Running;
         self.memory.core(hart).reservation = None;
         self.update_context(hart);
-        self.transactions.begin_attempt(hart, self.memory.hot[hart].cycle.saturating_add(loss.backoff_cycles));
+        let mut begin = self.clocks(hart);
+        begin.cycle = begin.cycle.saturating_add(loss.backoff_cycles);
+        self.transactions.begin_attempt(hart, begin.cycle);
+        self.accounting.sizes.begun(loss.id, begin);
         self.back_off(hart, loss.backoff_cycles);
     }
 
@@ -224,10 +230,12 @@ impl Machine {
     /// it.
     pub(crate) fn restart_own(&mut self, hart: usize, status: u64, place: u64) {
         let now = self.memory.hot[hart].cycle;
+        let running = self.running(hart, self.harts[hart].privilege == Privilege::User);
         let mut words = Words(&self.memory.ram);
         if let Some(loss) = self.transactions.restart(hart, status, now, &mut words) {
             if Cause::of_status(status) == Cause::NeedExclusive {
-                self.accounting.critical_sections.needs_exclusive(hart, loss.id, place);
+                let origin = self.accounting.origins.of(running);
+                self.accounting.critical_sections.needs_exclusive(hart, loss.id, place, origin);
             }
             self.note_rollback(&loss);
             self.restart(hart, &loss);
@@ -259,6 +267,7 @@ impl Machine {
     /// Handles the suspension of a transaction by a trap or by xpush. An id of 0 means that no transaction was active.
     fn suspended(&mut self, hart: usize, id: u64, lines: &[concord_htm::Line]) {
         self.accounting.critical_sections.suspended(hart, id, self.memory.hot[hart].cycle);
+        self.accounting.sizes.suspended(id, self.clocks(hart));
         self.release_lines(hart, lines);
         self.drop_tainted_translations(hart);
         self.update_watched();
@@ -272,6 +281,7 @@ impl Machine {
         self.update_watched();
         Some(match popped {
             Popped::Restarted(loss) => {
+                self.note_trap_return(hart);
                 self.restart(hart, &loss);
                 self.take_interrupt(hart);
                 false
@@ -288,6 +298,7 @@ impl Machine {
     fn resumed(&mut self, hart: usize) {
         let (id, now) = (self.transactions.active_id(hart), self.memory.hot[hart].cycle);
         self.accounting.critical_sections.resumed(hart, id, now);
+        self.accounting.sizes.resumed(id, self.clocks(hart));
     }
 
     /// A hart starts: resets its part of the extension.
@@ -299,8 +310,9 @@ impl Machine {
     }
 
     /// A transaction committed: the line table returns to normal, and the costs are charged.
-    fn committed(&mut self, hart: usize, ended: &Ended) {
+    fn committed(&mut self, hart: usize, ended: &Ended, granules: u64) {
         if let Ended::Committed { lines, overflowed_lines, attempt_cycle, id } = ended {
+            self.accounting.sizes.committed(*id, self.clocks(hart), granules);
             self.trace_attempt(hart, *id, *attempt_cycle, None);
             self.accounting.critical_sections.committed(hart, *id, self.memory.hot[hart].cycle);
             let costs = self.configuration.costs();

@@ -8,5 +8,6 @@ mod privileged;
 mod results;
 mod sections;
 mod semantics_any_input;
+mod sizes;
 mod support;
 mod transactions;

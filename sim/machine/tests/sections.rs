@@ -240,6 +240,7 @@ fn every_section_and_every_cycle_of_it_is_accounted_for() {
     assert_eq!(site(&document, EXCLUSIVE)["restarts"], json!({"need-exclusive": 2}));
     assert_eq!(site(&document, EXCLUSIVE)["exclusive_after"], json!({"need-exclusive": 1}));
     assert_eq!(site(&document, EXCLUSIVE)["io_restarts_by_depth"], json!([0, 2]));
+    assert_eq!(site(&document, EXCLUSIVE)["io_restarts_by_origin"], json!({"kernel": 2}));
     assert_eq!(fields(&document, EXCLUSIVE, counts), [1, 0, 0, 1]);
     assert_eq!(site(&document, EXCLUSIVE)["hold_cycles"], 7);
     let places = site(&document, EXCLUSIVE)["io_restarts_at"].as_object().unwrap();

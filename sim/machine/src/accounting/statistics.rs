@@ -2,6 +2,7 @@
 //! parts.
 
 use crate::accounting::critical_sections::report::SectionProfile;
+use crate::accounting::sizes::TransactionSizes;
 use crate::hart::{Hart, ModeCycles, Privilege};
 use crate::machine::Machine;
 use concord_htm::kinds::Kinds;
@@ -47,6 +48,8 @@ pub struct Region {
     pub samples: BTreeMap<(Privilege, u64), u64>,
     /// The counters of transactions, by hart.
     pub transactions: Vec<concord_htm::statistics::Counters>,
+    /// The sizes of committed transactions.
+    pub sizes: TransactionSizes,
     /// The conflicts of transactions.
     pub conflicts: Profile,
     pub conflict_kinds: Kinds,
@@ -94,6 +97,7 @@ impl Machine {
         };
         self.memory.reset_counters();
         self.transactions.reset_statistics();
+        self.accounting.sizes.reset();
         self.accounting.critical_sections.reset(|hart| self.memory.hot[hart].cycle);
         let statistics = &mut self.accounting.statistics;
         statistics.samples.clear();
@@ -152,6 +156,7 @@ impl Machine {
             counters: self.memory.cores().iter().map(|core| core.counters).collect(),
             samples: self.accounting.statistics.samples.clone(),
             transactions: self.transactions.counters().to_vec(),
+            sizes: self.accounting.sizes.result(),
             conflicts: self.transactions.profile().clone(),
             conflict_kinds: self.transactions.kinds().clone(),
             sections: self.accounting.critical_sections.profile(),

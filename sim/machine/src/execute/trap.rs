@@ -11,6 +11,9 @@ impl Machine {
         self.account(hart);
         self.memory.leave_queue(hart);
         self.suspend_for_trap(hart);
+        let from_user = self.harts[hart].privilege == Privilege::User;
+        let running = self.running(hart, from_user);
+        self.accounting.origins.trapped(running, from_user, cause);
         let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
         state.scause = cause;
         state.stval = value;
@@ -28,6 +31,7 @@ impl Machine {
     /// `sret`; the caller checked that the hart is in supervisor mode.
     pub(crate) fn supervisor_return(&mut self, hart: usize) {
         self.account(hart);
+        self.note_trap_return(hart);
         let (state, hot) = (&mut self.harts[hart], &mut self.memory.hot[hart]);
         let enabled = if hot.sstatus & SSTATUS_SPIE != 0 { SSTATUS_SIE } else { 0 };
         state.privilege = if hot.sstatus & SSTATUS_SPP != 0 { Privilege::Supervisor } else { Privilege::User };
@@ -35,6 +39,13 @@ impl Machine {
         hot.pc = state.sepc;
         self.update_context(hart);
         self.take_interrupt(hart);
+    }
+
+    /// For the accounts: the hart's thread is about to return from a trap.
+    pub(crate) fn note_trap_return(&mut self, hart: usize) {
+        let to_user = self.memory.hot[hart].sstatus & SSTATUS_SPP == 0;
+        let running = self.running(hart, to_user);
+        self.accounting.origins.returned(running, to_user);
     }
 
     /// Takes the interrupt of the highest priority, if one is pending and enabled.

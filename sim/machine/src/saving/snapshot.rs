@@ -5,6 +5,8 @@
 //! not in it, only what was written to them: the images must be what they were, and their digests say whether they are.
 
 use crate::accounting::critical_sections::CriticalSections;
+use crate::accounting::origins::Origins;
+use crate::accounting::sizes::Sizes;
 use crate::accounting::statistics::Statistics;
 use crate::configuration::Configuration;
 use crate::console::Console;
@@ -62,6 +64,8 @@ struct State {
     bus: BusState,
     statistics: Statistics,
     critical_sections: CriticalSections,
+    sizes: Sizes,
+    origins: Origins,
     console: Console,
     symbols: Option<SymbolTable>,
     next_turns: Vec<u64>,
@@ -83,6 +87,8 @@ impl Machine {
             bus: self.bus.save(),
             statistics: self.accounting.statistics.clone(),
             critical_sections: self.accounting.critical_sections.clone(),
+            sizes: self.accounting.sizes.clone(),
+            origins: self.accounting.origins.clone(),
             console: self.console.clone(),
             symbols: self.symbols.clone(),
             next_turns: self.order.next_turns.clone(),
@@ -157,6 +163,8 @@ impl Machine {
         machine.harts = state.harts;
         machine.accounting.statistics = state.statistics;
         machine.accounting.critical_sections = state.critical_sections;
+        machine.accounting.sizes = state.sizes;
+        machine.accounting.origins = state.origins;
         if !machine.accounting.critical_sections.restore(harts) {
             return Err(content("its critical sections are impossible").into());
         }

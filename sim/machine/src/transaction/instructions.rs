@@ -1,6 +1,7 @@
 //! The instructions of Xmetatm (`docs/xmetatm.md`, "Instructions"). Each returns whether it retired, or the reason why
 //! not.
 
+use crate::accounting::sizes::Clocks;
 use crate::execute::door::{Door, Stop};
 use crate::execute::position::Position;
 use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, Privilege};
@@ -58,12 +59,13 @@ impl Machine {
                 if let Err(stop) = self.add_at_commit(hart) {
                     return stop.into();
                 }
+                let granules = self.transactions.subject(hart).map_or(0, |subject| subject.size_words);
                 let ended = self.transactions.end(hart, now);
                 if ended == Ended::NotActive {
                     return Done::Illegal;
                 }
                 self.check_commit(hart, &ended);
-                self.committed(hart, &ended);
+                self.committed(hart, &ended, granules);
                 Done::Retired
             }
             Control::Restart => {
@@ -135,9 +137,17 @@ impl Machine {
             Begun::Outermost => {
                 let cycles = self.configuration.costs().begin_cycles;
                 self.charge_transaction(hart, cycles);
+                let id = self.transactions.active_id(hart);
+                let begin = Clocks { cycle: now, ..self.clocks(hart) };
+                self.accounting.sizes.begun(id, begin);
                 self.update_watched();
             }
-            Begun::Nested => {}
+            Begun::Nested => {
+                if let Some(subject) = self.transactions.subject(hart) {
+                    let (id, depth) = (subject.id, subject.depth);
+                    self.accounting.sizes.nested(id, depth);
+                }
+            }
             Begun::NoRoom => return Done::Illegal,
             Begun::TooDeep(loss) => {
                 self.retired(hart);

@@ -3,6 +3,7 @@
 use super::CriticalSections;
 use super::locks::LockTotals;
 use super::site::{Site, Totals};
+use crate::accounting::origins::Origin;
 use crate::result::name;
 use crate::symbols::SymbolTable;
 use concord_abi::hint::SectionKind;
@@ -62,6 +63,10 @@ pub struct SectionTotals {
     pub exclusive_after: BTreeMap<String, u64>,
     /// Restarts that asked for exclusivity, by the number of sections that were open: one, two, and so on.
     pub io_restarts_by_depth: Vec<u64>,
+    /// These restarts by the trap in whose handler they happened: `system-call`, `exception`, `interrupt`, or `kernel` for
+    /// threads of the kernel. Only those that occurred.
+    #[serde(default)]
+    pub io_restarts_by_origin: BTreeMap<String, u64>,
     /// The greatest number of harts in sections of one lock at the same time, when one of them began its section here.
     pub concurrency_max: usize,
     /// Critical sections by the number of other harts that they found in sections of the same lock: none, one, and so on.
@@ -98,6 +103,12 @@ impl SectionTotals {
     /// Sections that ended, with the lock held or as transactions.
     pub fn executions(&self) -> u64 {
         self.locked + self.transactional
+    }
+
+    /// Restarts that asked for exclusivity in code of an origin.
+    pub fn io_restarts_of(&self, origin: Origin) -> u64 {
+        let named = Origin::ALL.iter().find(|(known, _)| *known == origin);
+        named.and_then(|(_, name)| self.io_restarts_by_origin.get(*name)).copied().unwrap_or(0)
     }
 
     /// Restarts of all causes.
@@ -207,6 +218,7 @@ fn totals(totals: &Totals) -> SectionTotals {
         restart_cycles: by_cause(&totals.restarts.cycles),
         exclusive_after: by_cause(&totals.exclusive_after),
         io_restarts_by_depth: totals.restarts.exclusive_by_depth.clone(),
+        io_restarts_by_origin: by_origin(&totals.restarts.exclusive_by_origin),
         concurrency_max: totals.concurrency.len(),
         concurrency: totals.concurrency.clone(),
     }
@@ -215,6 +227,11 @@ fn totals(totals: &Totals) -> SectionTotals {
 fn by_cause(numbers: &[u64; 8]) -> BTreeMap<String, u64> {
     let number = |(cause, _): &(Cause, &str)| (cause.name().to_owned(), numbers[*cause as usize]);
     Cause::RESTARTS.iter().map(number).filter(|(_, number)| *number != 0).collect()
+}
+
+fn by_origin(numbers: &[u64; Origin::ALL.len()]) -> BTreeMap<String, u64> {
+    let number = |(origin, name): &(Origin, &str)| ((*name).to_owned(), numbers[*origin as usize]);
+    Origin::ALL.iter().map(number).filter(|(_, number)| *number != 0).collect()
 }
 
 fn exclusive_functions(symbols: Option<&SymbolTable>, places: &BTreeMap<u64, u64>) -> BTreeMap<String, u64> {

@@ -2,6 +2,7 @@
 
 use super::saved::COUNT_MAX;
 use super::{Section, SpinCost};
+use crate::accounting::origins::Origin;
 use concord_abi::hint::SectionKind;
 use concord_abi::htm::Cause;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ pub(super) struct Restarts {
     pub cycles: [u64; 8],
     /// For exclusivity, by the number of sections that were open, from one on.
     pub exclusive_by_depth: Vec<u64>,
+    /// For exclusivity, by the number of the `Origin` of the code that forced it.
+    pub exclusive_by_origin: [u64; Origin::ALL.len()],
     /// For exclusivity, by the place that forced it.
     pub exclusive_at: BTreeMap<u64, u64>,
 }
@@ -41,7 +44,8 @@ impl Restarts {
     }
 
     /// A restart for exclusivity with `depth` sections open, before the first of which nothing asks for it.
-    pub fn count_exclusive(&mut self, depth: u32, place: u64) {
+    pub fn count_exclusive(&mut self, depth: u32, place: u64, origin: Origin) {
+        self.exclusive_by_origin[origin as usize] += 1;
         add_at(&mut self.exclusive_by_depth, (depth.max(1) as usize).min(DEPTHS_MAX) - 1, 1);
         self.add_place(place, 1);
     }
@@ -64,11 +68,15 @@ impl Restarts {
         for (depth, count) in other.exclusive_by_depth.iter().enumerate() {
             add_at(&mut self.exclusive_by_depth, depth, *count);
         }
+        for (sum, count) in self.exclusive_by_origin.iter_mut().zip(other.exclusive_by_origin) {
+            *sum += count;
+        }
         other.exclusive_at.iter().for_each(|(place, count)| self.add_place(*place, *count));
     }
 
     pub fn is_possible(&self) -> bool {
-        let numbers = self.counts.iter().chain(&self.cycles).chain(&self.exclusive_by_depth);
+        let numbers =
+            self.counts.iter().chain(&self.cycles).chain(&self.exclusive_by_depth).chain(&self.exclusive_by_origin);
         numbers.chain(self.exclusive_at.values()).all(|count| *count < COUNT_MAX)
     }
 }

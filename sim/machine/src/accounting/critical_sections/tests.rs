@@ -1,5 +1,6 @@
 use super::report::{SectionLockResult, SectionResult};
 use super::*;
+use crate::accounting::origins::Origin;
 use concord_abi::htm::Cause;
 use std::collections::BTreeMap;
 
@@ -194,7 +195,7 @@ fn a_restart_drops_sections_and_spins_and_belongs_to_the_outermost() {
         guest.transactional(0, begin + 10, LOCK, SITE);
         guest.transactional(0, begin + 20, OTHER, INNER);
         if cause == Cause::NeedExclusive {
-            guest.sections.needs_exclusive(0, 5, 0x8000_1000 + begin);
+            guest.sections.needs_exclusive(0, 5, 0x8000_1000 + begin, Origin::SystemCall);
         }
         guest.restart(0, cause, begin, begin + 50, 30);
     }

@@ -2,6 +2,7 @@
 
 use super::site::Restarts;
 use super::{CriticalSections, HartSections, Section, Spin, SpinCost, TRANSACTION_SECTIONS_MAX, WAITING_MAX, hash};
+use crate::accounting::origins::Origin;
 use concord_abi::htm::Cause;
 use serde::{Deserialize, Serialize};
 
@@ -218,9 +219,9 @@ impl CriticalSections {
     }
 
     /// A transaction is about to roll back, because code at `place` asks for exclusivity.
-    pub fn needs_exclusive(&mut self, hart: usize, id: u64, place: u64) {
+    pub fn needs_exclusive(&mut self, hart: usize, id: u64, place: u64, origin: Origin) {
         let depth = self.live(hart, id).depth;
-        self.restarts_of(hart, id).count_exclusive(depth, place);
+        self.restarts_of(hart, id).count_exclusive(depth, place, origin);
     }
 
     /// A transaction rolled back: its sections are dropped. The cost is known when the transaction is back at its
