@@ -194,7 +194,8 @@ fn nothing_is_lost_where_few_steps_are_safe_or_sets_are_by_line() {
         let words = format!("cx.policy=always cx.safe={safe} concord.run=locks concord.size=10 concord_test.seed=3");
         boot(txlinux("on", &words, 4, Gear::Functional)).healthy().says(NOTHING_LOST);
     }
-    let mut configuration = txlinux("on", "cx.policy=always concord.run=locks concord.size=10 concord_test.seed=3", 4, Gear::Functional);
+    let mut configuration =
+        txlinux("on", "cx.policy=always concord.run=locks concord.size=10 concord_test.seed=3", 4, Gear::Functional);
     configuration.board.transactions.granularity = Granularity::Line;
     boot(configuration).healthy().says(NOTHING_LOST);
 }

@@ -90,6 +90,9 @@ pub struct HartResult {
     /// The part of `idle_cycles` in which at least one request of a disk was in flight, whoever waited for it; known to a quantum
     /// for each stretch.
     pub io_wait_cycles: u64,
+    /// Critical sections that it executed, as locks or as transactions.
+    #[serde(default)]
+    pub sections_count: u64,
     #[serde(flatten)]
     pub counters: CacheCounters,
     /// Absent in documents of versions without queues.
@@ -208,6 +211,16 @@ impl ResultDocument {
         self.sum_of_sections(SectionTotals::transaction_cycles)
     }
 
+    /// Cycles that sections took to have their locks, or to subscribe to them, uncontended ones included.
+    pub fn acquiring_cycles(&self) -> u64 {
+        self.sum_of_sections(SectionTotals::acquiring_cycles)
+    }
+
+    /// Cycles lost to synchronization if all of acquiring counts as lost, and not its spins alone.
+    pub fn lost_with_acquiring_cycles(&self) -> u64 {
+        self.acquiring_cycles() + self.transaction_cycles()
+    }
+
     /// Cycles lost to synchronization.
     pub fn lost_cycles(&self) -> u64 {
         self.sum_of_sections(SectionTotals::lost_cycles)
@@ -234,16 +247,18 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
     let region = machine.region();
     let counters = region.counters.iter().zip(&region.queues);
     let harts = region.modes.iter().zip(&region.instructions).zip(counters).zip(&region.transactions);
-    let harts = harts.map(|(((modes, instructions), (counters, queues)), transactions)| HartResult {
-        instructions: *instructions,
-        user_cycles: modes.user_cycles,
-        supervisor_cycles: modes.supervisor_cycles,
-        idle_cycles: modes.idle_cycles,
-        io_wait_cycles: modes.io_wait_cycles,
-        counters: *counters,
-        queues: *queues,
-        transactions: *transactions,
-    });
+    let harts =
+        harts.enumerate().map(|(hart, (((modes, instructions), (counters, queues)), transactions))| HartResult {
+            instructions: *instructions,
+            user_cycles: modes.user_cycles,
+            supervisor_cycles: modes.supervisor_cycles,
+            idle_cycles: modes.idle_cycles,
+            io_wait_cycles: modes.io_wait_cycles,
+            sections_count: region.sections.count_of_hart(hart),
+            counters: *counters,
+            queues: *queues,
+            transactions: *transactions,
+        });
     let symbols = machine.symbols.as_ref();
     Ok(ResultDocument {
         format: FORMAT,

@@ -261,6 +261,8 @@ fn every_section_and_every_cycle_of_it_is_accounted_for() {
     assert_eq!(fields(&document, INTERRUPTED_AT, ["locked", "transactional"]), [0, 1]);
     assert_eq!(document["sections"].as_array().unwrap().len(), 10, "nothing of what lies outside the region");
     check_sums(&document);
+    let harts: Vec<&Value> = document["harts"].as_array().unwrap().iter().collect();
+    assert_eq!([&harts[0]["sections_count"], &harts[1]["sections_count"]], [10, 1], "a hart has what it began");
 }
 
 /// Restarts cost what was done in vain, and not the time in between that a transaction was suspended.

@@ -122,6 +122,8 @@ struct HartSections {
     owed: Option<Box<Restarts>>,
     /// Spin and restart cycles that this hart has booked.
     booked_cycles: u64,
+    /// Sections that count, by the hart on which they began or committed.
+    sections_count: u64,
 }
 
 /// A spin that ended with the lock, for the timeline.
@@ -362,7 +364,7 @@ impl CriticalSections {
     fn begin_outside(&mut self, hart: usize, section: Section) {
         self.follow_restart(hart, section.site, section.lock);
         if !section.is_transactional {
-            self.count_begin(&section);
+            self.count_begin(hart, &section);
         }
         self.open_by_hash[hash(section.lock)] += 1;
         let open = &mut self.harts[hart].open;
@@ -374,7 +376,8 @@ impl CriticalSections {
     }
 
     /// Counts a section, except for its length.
-    fn count_begin(&mut self, section: &Section) {
+    fn count_begin(&mut self, hart: usize, section: &Section) {
+        self.harts[hart].sections_count += 1;
         self.sites[section.site as usize].count(section);
         let totals = self.locks.of(section.lock);
         match section.is_transactional {
@@ -417,7 +420,7 @@ impl CriticalSections {
             section.cycles = hint.now.saturating_sub(section.cycles);
             self.open_by_hash[hash(hint.lock)] -= 1;
             if section.is_transactional {
-                self.count_begin(&section);
+                self.count_begin(hart, &section);
             }
             return self.count_end(&section);
         }
@@ -459,7 +462,8 @@ impl HartSections {
 
     /// Lets open sections and spins begin at `cycle`, unless they began later.
     fn restart_clocks(&mut self, cycle: u64) {
-        let Self { open, spins, transactions, attempts, abandoned, restarts, owed, .. } = self;
+        let Self { open, spins, transactions, attempts, abandoned, restarts, owed, sections_count, .. } = self;
+        *sections_count = 0;
         abandoned.clear();
         attempts.forget();
         restarts.clear();

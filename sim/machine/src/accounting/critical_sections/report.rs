@@ -22,6 +22,7 @@ const EXCLUSIVE_FUNCTIONS_MAX: usize = 10;
 pub struct SectionProfile {
     sites: Vec<Site>,
     locks: Vec<(u64, LockTotals)>,
+    counts_by_hart: Vec<u64>,
 }
 
 /// The cost of sections. Maps by cause contain only the causes that occurred.
@@ -148,6 +149,7 @@ impl CriticalSections {
         SectionProfile {
             sites: self.sites.iter().filter(|site| site.is_used()).cloned().collect(),
             locks: self.locks.costliest(LOCKS_MAX),
+            counts_by_hart: self.harts.iter().map(|hart| hart.sections_count).collect(),
         }
     }
 }
@@ -171,6 +173,11 @@ impl SectionProfile {
             sums.entry(kind_name(site.kind)).or_default().add(&site.totals);
         }
         sums.into_iter().map(|(kind, sum)| (kind, totals(&sum))).collect()
+    }
+
+    /// The number of sections that a hart executed.
+    pub fn count_of_hart(&self, hart: usize) -> u64 {
+        self.counts_by_hart.get(hart).copied().unwrap_or(0)
     }
 
     /// The costliest locks.

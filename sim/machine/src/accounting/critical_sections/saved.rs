@@ -35,6 +35,7 @@ impl CriticalSections {
                     && abandoned.into_iter().all(|(_, cost)| cost.is_possible())
                     && hart.owed.as_ref().is_none_or(|owed| owed.is_possible())
                     && hart.booked_cycles < COUNT_MAX
+                    && hart.sections_count < COUNT_MAX
                     && hart.attempts.is_possible()
                     && hart.transactions_are_possible(&section_fits, sites)
             });

@@ -185,7 +185,7 @@ impl CriticalSections {
             while let Some(place) = state.abandoned.iter().position(|(lock, _)| *lock == section.lock) {
                 section.spin.get_or_insert_default().add(&state.abandoned.remove(place).1);
             }
-            self.count_begin(&section);
+            self.count_begin(hart, &section);
             self.count_end(&section);
         }
         for (lock, cost) in live.abandoned.drain(..) {
