@@ -80,19 +80,69 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
 /// By what part of the baseline's mean the values' mean is above it, with its interval. None where either sample is empty or the
 /// baseline's mean is zero.
 pub fn change(baseline: &[f64], values: &[f64]) -> Option<Estimate> {
-    let (base, changed) = (sample(baseline)?, sample(values)?);
-    if base.mean == 0.0 {
+    Change::of(baseline, values).map(|change| change.estimate())
+}
+
+/// The mean of the changes of several pairs of a baseline and values, each with the same weight. Its interval is of the seeds' spread
+/// alone: the pairs are all that there are, and no sample. With the variances e of n changes and their degrees of freedom f, the
+/// variance of the mean is Σe / n², with (Σe)² / Σ(e²/f) degrees of freedom (Satterthwaite). None where any pair has no change.
+pub fn mean_change(pairs: &[(Vec<f64>, Vec<f64>)]) -> Option<Estimate> {
+    let changes = pairs.iter().map(|(baseline, values)| Change::of(baseline, values)).collect::<Option<Vec<_>>>()?;
+    if changes.is_empty() {
         return None;
     }
-    let ratio = changed.mean / base.mean;
-    let errors = changed.error_squared.zip(base.error_squared);
-    let half_width = errors.map(|(changed_error, base_error)| {
-        let u = changed_error / base.mean.powi(2);
-        let v = ratio.powi(2) * base_error / base.mean.powi(2);
-        let freedom = (u + v).powi(2) / (u * u / (changed.count as f64 - 1.0) + v * v / (base.count as f64 - 1.0));
-        half_width(u + v, freedom)
+    let count = changes.len() as f64;
+    let error = changes.iter().map(|change| change.error).collect::<Option<Vec<_>>>().map(|errors| {
+        let sum: f64 = errors.iter().map(|error| error.squared).sum();
+        // A change without spread has no degrees of freedom, and adds nothing to be unsure of.
+        let parts =
+            errors.iter().filter(|error| error.squared > 0.0).map(|error| error.squared.powi(2) / error.freedom);
+        SquaredError { squared: sum / count.powi(2), freedom: sum.powi(2) / parts.sum::<f64>() }
     });
-    Some(Estimate { mean: ratio - 1.0, half_width, runs: changed.count })
+    let mean = changes.iter().map(|change| change.mean).sum::<f64>() / count;
+    let runs = changes.iter().map(|change| change.runs).sum();
+    Some(Change { mean, error, runs }.estimate())
+}
+
+/// The squared standard error of a change, and its degrees of freedom.
+#[derive(Clone, Copy)]
+struct SquaredError {
+    squared: f64,
+    freedom: f64,
+}
+
+/// A change of means.
+struct Change {
+    mean: f64,
+    /// None where either side is a single run.
+    error: Option<SquaredError>,
+    runs: usize,
+}
+
+impl Change {
+    fn estimate(&self) -> Estimate {
+        let half_width = self.error.map(|error| half_width(error.squared, error.freedom));
+        Estimate { mean: self.mean, half_width, runs: self.runs }
+    }
+
+    fn of(baseline: &[f64], values: &[f64]) -> Option<Change> {
+        Change::of_samples(&sample(baseline)?, &sample(values)?)
+    }
+
+    fn of_samples(base: &Sample, changed: &Sample) -> Option<Change> {
+        if base.mean == 0.0 {
+            return None;
+        }
+        let ratio = changed.mean / base.mean;
+        let errors = changed.error_squared.zip(base.error_squared);
+        let error = errors.map(|(changed_error, base_error)| {
+            let u = changed_error / base.mean.powi(2);
+            let v = ratio.powi(2) * base_error / base.mean.powi(2);
+            let freedom = (u + v).powi(2) / (u * u / (changed.count as f64 - 1.0) + v * v / (base.count as f64 - 1.0));
+            SquaredError { squared: u + v, freedom }
+        });
+        Some(Change { mean: ratio - 1.0, error, runs: changed.count })
+    }
 }
 
 /// Half the width of the interval of a quantity with this squared standard error.
@@ -137,6 +187,24 @@ mod tests {
         assert!(close(estimate.mean, 12.0) && close(estimate.half_width.unwrap(), 4.30265 * 2.0 / 3.0_f64.sqrt()));
         assert_eq!(estimate.runs, 3);
         assert!(close(deviation(&[10.0, 12.0, 14.0]).unwrap(), 2.0));
+    }
+
+    #[test]
+    fn a_mean_of_changes_has_the_interval_of_their_seeds() {
+        let pairs = [(vec![98.0, 100.0, 102.0], vec![109.0, 110.0, 111.0]), (vec![50.0, 50.0], vec![40.0, 40.0])];
+        let [first, second] = pairs.clone().map(|(baseline, values)| change(&baseline, &values).unwrap());
+        let both = mean_change(&pairs).unwrap();
+        assert!(close(both.mean, (first.mean + second.mean) / 2.0) && close(both.mean, -0.05));
+        // The second has no spread, so half of the first's is the mean's, with its degrees of freedom.
+        assert!(close(both.half_width.unwrap(), first.half_width.unwrap() / 2.0));
+        assert_eq!((both.runs, second.half_width), (5, Some(0.0)));
+        let equal = mean_change(&[pairs[0].clone(), pairs[0].clone()]).unwrap();
+        let (u, v): (f64, f64) = (1.0 / 3.0 / 1e4, 1.21 * 4.0 / 3.0 / 1e4);
+        let freedom = 2.0 * (u + v).powi(2) / (u * u / 2.0 + v * v / 2.0);
+        assert!(close(equal.half_width.unwrap(), quantile(freedom) * ((u + v) / 2.0).sqrt()));
+        assert_eq!(mean_change(&[]), None);
+        assert_eq!(mean_change(&[(vec![1.0], vec![2.0])]).unwrap().half_width, None, "one run says nothing");
+        assert_eq!(mean_change(&[pairs[1].clone(), (vec![0.0, 0.0], vec![1.0, 1.0])]), None);
     }
 
     #[test]

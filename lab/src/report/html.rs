@@ -41,6 +41,9 @@ pub fn page(report: &Report) -> String {
          <link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
         escape(&report.title)
     );
+    if let Some(summary) = &report.summary {
+        draw_section(&mut page, summary);
+    }
     page.push_str("<dl>\n");
     for (name, value) in &report.inputs {
         let _ = writeln!(page, "<dt>{name}</dt><dd>{value}</dd>");

@@ -48,6 +48,17 @@ struct Section {
     figure: Figure,
 }
 
+impl Section {
+    fn of<D>(subject: &dyn Subject<D>, data: &D) -> Option<Section> {
+        Some(Section {
+            table: subject.table(data)?,
+            is_main: subject.is_printed(),
+            sentence: subject.sentence(data),
+            figure: subject.figure(data),
+        })
+    }
+}
+
 /// A run that nothing may be concluded from.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -65,6 +76,8 @@ pub struct Report {
     /// What the comparison was made of: names and values, in HTML.
     inputs: Vec<(String, String)>,
     failures: Vec<Failure>,
+    /// What the first screen of the page shows.
+    summary: Option<Section>,
     sections: Vec<Section>,
     /// How the numbers came about, in HTML.
     method: String,
@@ -73,24 +86,25 @@ pub struct Report {
 }
 
 impl Report {
+    /// Puts a subject before all others, unless the data has nothing about it.
+    pub fn summarize<D>(&mut self, subject: &dyn Subject<D>, data: &D) {
+        self.summary = Section::of(subject, data);
+    }
+
     /// Appends a subject, unless the data has nothing about it.
     pub fn add<D>(&mut self, subject: &dyn Subject<D>, data: &D) {
-        let Some(table) = subject.table(data) else { return };
-        self.sections.push(Section {
-            table,
-            is_main: subject.is_printed(),
-            sentence: subject.sentence(data),
-            figure: subject.figure(data),
-        });
+        let Some(section) = Section::of(subject, data) else { return };
+        self.sections.push(section);
         for table in subject.details(data) {
             self.sections.push(Section { table, is_main: false, sentence: None, figure: Figure::default() });
         }
     }
 
-    /// The main tables as text of at most 80 columns wherever the names allow it.
+    /// The sentence of the summary and the main tables, as text of at most 80 columns wherever the names allow it.
     pub fn text(&self) -> String {
+        let summary = self.summary.iter().filter_map(|section| section.sentence.as_deref()).map(table::paragraph);
         let printed = self.sections.iter().filter(|section| section.is_main && !section.table.rows.is_empty());
-        printed.map(|section| section.table.text()).collect::<Vec<_>>().join("\n")
+        summary.chain(printed.map(|section| section.table.text())).collect::<Vec<_>>().join("\n")
     }
 
     /// Writes `report.json`, a CSV file for each table, and the page, whose path is returned.
@@ -98,7 +112,7 @@ impl Report {
     /// # Errors
     /// If a file cannot be written.
     pub fn write(&self, store: &Store) -> Result<PathBuf, Error> {
-        let tables: Vec<&Table> = self.sections.iter().map(|section| &section.table).collect();
+        let tables: Vec<&Table> = self.summary.iter().chain(&self.sections).map(|section| &section.table).collect();
         for table in &tables {
             store.write(&format!("tables/{}.csv", table.name), &table.csv())?;
         }

@@ -19,6 +19,9 @@ pub struct Table {
     /// Columns from the first on that name a group of rows. Printed text has them in a line above the group.
     #[serde(skip)]
     pub group_columns: usize,
+    /// What breaks the rule that a table of times states in its note: 0 if nothing does. Other tables have no rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub violations: Option<u64>,
 }
 
 /// A column.
@@ -179,6 +182,11 @@ pub fn grouped(number: f64, decimals: usize) -> String {
     text
 }
 
+/// A paragraph as text of at most 80 columns.
+pub fn paragraph(text: &str) -> String {
+    text::paragraph(text)
+}
+
 impl Table {
     /// The table for a terminal or a plain file: its title, the printed columns, and the note. It has at most 80 columns, unless
     /// numbers alone are wider.
@@ -234,6 +242,7 @@ mod tests {
             title: "Times".to_owned(),
             note: "Of nothing.".to_owned(),
             group_columns: 2,
+            violations: None,
             columns: vec![
                 Column::new("workload", "workload", Show::Text),
                 Column::new("harts", "harts", Show::Count),

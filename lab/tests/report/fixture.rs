@@ -45,8 +45,9 @@ impl Numbers {
 
 pub fn plan(workloads: &[&str], kernels: &[&str], harts: &[usize], seeds: u64) -> Plan {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let definitions = names(&["no-ipi=cx=on cx.safe=counter,wake"]);
-    let defined = if kernels.contains(&"no-ipi") { definitions } else { Vec::new() };
+    let definitions = ["no-ipi=cx=on cx.safe=counter,wake", "linux-other=cx=off quiet"];
+    let is_wanted = |definition: &&str| kernels.iter().any(|kernel| definition.starts_with(&format!("{kernel}=")));
+    let defined = names(&definitions.into_iter().filter(is_wanted).collect::<Vec<_>>());
     let (system, options) = (linux::system(), SystemOptions::new());
     let experiment = Experiment {
         cases: names(workloads),
@@ -108,6 +109,7 @@ fn result(plan: &Plan, group: &Group, run: &Cell) -> Value {
             "supervisor_cycles": numbers.about(kernel_time / harts, 2),
             "idle_cycles": 120_000_000,
             "io_wait_cycles": 30_000_000 * (workload % 3),
+            "sections_count": numbers.about(90_000, 20),
         });
         with(transactions, counted)
     };
@@ -122,14 +124,42 @@ fn result(plan: &Plan, group: &Group, run: &Cell) -> Value {
         "harts": harts_list, "sections": sections,
         "section_locks": [{
             "lock": "rename_lock", "locked": 100, "transactional": 20 * kernel, "spin_cycles": 5000, "restart_cycles": 700,
-            "concurrency_max": harts,
+            "acquire_cycles": 9000, "concurrency_max": harts,
         }],
+        "conflict_kinds": kinds(conflicts), "transaction_sizes": sizes(&mut numbers, kernel),
         "conflict_totals": {
             "count": conflicts, "lost_cycles": conflicts * 300, "lost_words": conflicts * 9, "inversions": conflicts / 11,
         },
         "console": ["done"],
     });
     with(serde_json::from_str(RECORDED).unwrap(), result)
+}
+
+/// Of five conflicts three are of two transactions, and of these one in 33 inverts priorities.
+fn kinds(conflicts: u64) -> Value {
+    let kind = |count: u64, inversions: u64| {
+        json!({
+            "count": count, "lost_cycles": 300 * count, "backoff_cycles": 200 * count, "inversions": inversions,
+            "policy_inversions": inversions / 9,
+        })
+    };
+    json!({
+        "transactions": kind(conflicts * 3 / 5, conflicts / 55), "asymmetric": kind(conflicts / 5, 0), "granted": kind(0, 0),
+        "refused": kind(conflicts / 5, 0),
+    })
+}
+
+/// Sizes of committed transactions, which the first kernel has none of.
+fn sizes(numbers: &mut Numbers, kernel: u64) -> Value {
+    let mut distribution = |mean: u64| {
+        let mean = if kernel == 0 { 0 } else { numbers.about(mean, 5) };
+        json!({
+            "count": 400_000 * kernel.min(1), "mean": mean as f64, "median": mean / 2, "percentile_99": mean * 9, "max": mean * 50,
+        })
+    };
+    json!({
+        "instructions": distribution(51), "cycles": distribution(449), "granules": distribution(20), "depth": distribution(1),
+    })
 }
 
 /// The result document of a run of the program `contended`, as version 0.1.0 wrote it.
@@ -157,6 +187,7 @@ fn pairs(count: u64) -> Vec<Value> {
             "winner": if index % 2 == 0 { "requester" } else { "holder" },
             "rule": if index == 3 { "nontransactional" } else { "size" },
             "count": count, "lost_cycles": 300 * count, "lost_words": 9 * count, "inversions": 0,
+            "holder_writes": count / 3, "backoff_cycles": 200 * count,
         })
     };
     if count == 0 { Vec::new() } else { (0..).zip(&words).map(pair).collect() }
@@ -176,13 +207,15 @@ fn section(numbers: &mut Numbers, index: usize, group: &Group, kernel: u64, work
     concurrency[0] = executions;
     json!({
         "site": site, "kind": kind, "lock": lock, "locks": if lock.is_some() { 1 } else { 150 },
-        "locked": locked, "contended": spinning / 90, "spin_cycles": spinning * 12, "test_loops": spinning * 2,
+        "locked": locked, "contended": spinning / 90, "spin_cycles": spinning * 12,
+        "acquire_cycles": spinning * 12 + locked * 9, "subscribe_cycles": transactional * 5, "test_loops": spinning * 2,
         "test_and_set_loops": spinning / 5, "hold_cycles": locked * 90,
         "transactional": transactional, "transactional_cycles": transactional * 100, "wait_cycles": 0,
         "restarts": { "conflict": conflicts, "need-exclusive": io },
         "restart_cycles": { "conflict": conflicts * 420, "need-exclusive": io * 150 },
         "exclusive_after": { "need-exclusive": io },
         "io_restarts_by_depth": [io * 3 / 4, io / 4],
+        "io_restarts_by_origin": { "system-call": io / 2, "interrupt": io / 3, "kernel": io - io / 2 - io / 3 },
         "io_restarts_at": { "virtio_notify": io },
         "concurrency_max": concurrency_max, "concurrency": concurrency,
     })

@@ -2,6 +2,7 @@
 
 pub mod charts;
 pub mod data;
+pub mod judgement;
 pub mod sentences;
 
 pub use data::{Data, GroupData};
@@ -16,10 +17,12 @@ pub fn report(data: &Data) -> Report {
         title: data.title(),
         inputs: data.inputs(),
         failures: data.failures(),
+        summary: None,
         sections: Vec::new(),
         method: method(),
         plan: data.plan(),
     };
+    report.summarize(&*subject::summary_of_kernels(), data);
     subject::of_kernels().iter().for_each(|subject| report.add(&**subject, data));
     report
 }
@@ -50,6 +53,7 @@ pub fn table_of_rows(
         columns: data.headings().columns(columns),
         rows: data.groups.iter().flat_map(of_group).collect(),
         group_columns: 2,
+        violations: None,
     }
 }
 

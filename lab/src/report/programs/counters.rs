@@ -69,6 +69,7 @@ impl Counters {
             note: self.note.to_owned(),
             columns,
             group_columns: 2,
+            violations: None,
             rows: groups.iter().map(row).collect(),
         })
     }

@@ -15,6 +15,7 @@ pub fn report(data: &Data) -> Report {
         title: data.title(),
         inputs: data.inputs(),
         failures: data.failures(),
+        summary: None,
         sections: Vec::new(),
         method: method(data),
         plan: data.plan.clone(),

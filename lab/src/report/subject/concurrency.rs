@@ -5,13 +5,14 @@ use crate::report::figure::Figure;
 use crate::report::kernels::charts::{Axis, counts, legend};
 use crate::report::kernels::{Data, GroupData, table_of_groups};
 use crate::report::table::{Cell, Column, Show, Table, grouped};
+use concord_machine::result::ResultDocument;
 use std::collections::BTreeMap;
 
 pub struct Concurrency;
 
 const TITLE: &str = "Critical sections by maximum concurrency";
 const NOTE: &str = "A critical section is a call site that takes a lock. Its concurrency is the number of harts in sections of the same \
-                    lock when one more enters. Columns with numbers of harts count the sections that have this maximum over all seeds.";
+                    lock when one more enters, itself included; the mean is over all executions. Columns with numbers of harts count the sections that have this maximum over all seeds.";
 
 /// A bin: the name of its column, its heading, and the least and the greatest concurrency.
 type Bin = (&'static str, &'static str, u64, u64);
@@ -42,6 +43,21 @@ fn concurrency_of(groups: &[&GroupData]) -> BTreeMap<u64, u64> {
     histogram
 }
 
+/// Executions of all sections.
+fn executions(run: &ResultDocument) -> u64 {
+    run.sum_of_sections(|totals| totals.concurrency.iter().sum())
+}
+
+/// The sum over all executions of the harts in sections of the same lock, each execution's own included.
+fn harts_in_sections(run: &ResultDocument) -> u64 {
+    run.sum_of_sections(|totals| (1..).zip(&totals.concurrency).map(|(harts, count)| harts * count).sum())
+}
+
+/// Executions that found another hart in a section of the same lock.
+fn meetings(run: &ResultDocument) -> u64 {
+    run.sum_of_sections(|totals| totals.concurrency.iter().skip(1).sum())
+}
+
 impl Subject<Data<'_>> for Concurrency {
     fn table(&self, data: &Data) -> Option<Table> {
         if !data.has_sections() {
@@ -53,6 +69,8 @@ impl Subject<Data<'_>> for Concurrency {
             Column::new("sections", "critical sections", Show::Count),
             Column::new("concurrent", "with more than 1 hart", Show::Count),
             Column::new("concurrency_max", "most harts", Show::Count),
+            Column::new("concurrency_mean", "mean harts", Show::Decimal).on_page(),
+            Column::new("met_share", "executions that met another hart (%)", Show::Percent).on_page(),
         ];
         columns.extend(bins.iter().map(|(name, heading, ..)| Column::new(name, heading, Show::Count)));
         Some(table_of_groups(data, ("concurrency", TITLE, NOTE), columns, |group| {
@@ -62,6 +80,8 @@ impl Subject<Data<'_>> for Concurrency {
                 count(1, u64::MAX).into(),
                 count(2, u64::MAX).into(),
                 histogram.keys().max().copied().unwrap_or(0).into(),
+                group.share(harts_in_sections, executions).into(),
+                group.share(meetings, executions).into(),
             ];
             cells.extend(bins.iter().map(|(_, _, least, most)| Cell::from(count(*least, *most))));
             cells

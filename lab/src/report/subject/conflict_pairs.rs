@@ -8,7 +8,7 @@ use crate::report::kernels::charts::{Axis, by_kernel, hover_of};
 use crate::report::kernels::data::function_of;
 use crate::report::kernels::{Data, GroupData, sentences, table_of_rows};
 use crate::report::table::{Cell, Column, Show, Table, shown};
-use concord_machine::result::{ConflictResult, ConflictTotals, Rule, Winner};
+use concord_machine::result::{ConflictResult, Rule, Winner};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -16,7 +16,8 @@ pub struct ConflictPairs;
 
 const TITLE: &str = "The conflicts that cost most";
 const NOTE: &str = "The requester's access finds the word in the transaction of the holder, whose first access to it is named. The loser's \
-                    cycles since its begin or last restart are lost. Means over the seeds; the share is of all cycles that conflicts \
+                    cycles since its begin or last restart are lost; its back-off after that is apart. A holder that had not written the word \
+                    had read it. Means over the seeds; the share is of all cycles that conflicts \
                     cost. Words without a symbol lie elsewhere in each run and count together.";
 
 /// Pairs of a group that the table has.
@@ -35,10 +36,11 @@ struct Pair {
     winner: Winner,
     rule: Rule,
     requester_is_transactional: bool,
+    requester_writes: bool,
 }
 
 /// The conflicts of a pair, with the index of their run.
-type Conflicts<'a> = Vec<(usize, &'a ConflictTotals)>;
+type Conflicts<'a> = Vec<(usize, &'a ConflictResult)>;
 
 impl Pair {
     fn of(conflict: &ConflictResult) -> Pair {
@@ -50,6 +52,7 @@ impl Pair {
             winner: conflict.winner,
             rule: conflict.rule,
             requester_is_transactional: conflict.requester_is_transactional,
+            requester_writes: conflict.requester_writes,
         }
     }
 
@@ -60,7 +63,7 @@ impl Pair {
 }
 
 fn lost_cycles(conflicts: &Conflicts) -> u64 {
-    conflicts.iter().map(|(_, totals)| totals.lost_cycles).sum()
+    conflicts.iter().map(|(_, conflict)| conflict.totals.lost_cycles).sum()
 }
 
 /// The conflicts of a group by some key, the costliest first.
@@ -68,7 +71,7 @@ fn ranked<'a, K: Ord>(group: &GroupData<'a>, key: impl Fn(&ConflictResult) -> K)
     let mut pairs = BTreeMap::<K, Conflicts>::new();
     for (index, run) in group.runs.iter().enumerate() {
         for conflict in &run.result.conflicts {
-            pairs.entry(key(conflict)).or_default().push((index, &conflict.totals));
+            pairs.entry(key(conflict)).or_default().push((index, conflict));
         }
     }
     let mut pairs: Vec<(K, Conflicts)> = pairs.into_iter().collect();
@@ -78,23 +81,30 @@ fn ranked<'a, K: Ord>(group: &GroupData<'a>, key: impl Fn(&ConflictResult) -> K)
 }
 
 /// The mean over the runs of a group, which is nothing in a run without such a conflict.
-fn mean(group: &GroupData, conflicts: &Conflicts, value: impl Fn(usize, &ConflictTotals) -> f64) -> Option<Estimate> {
+fn mean(group: &GroupData, conflicts: &Conflicts, value: impl Fn(usize, &ConflictResult) -> f64) -> Option<Estimate> {
     let mut values = group.values(|_| 0.0);
-    for (index, totals) in conflicts {
-        values[*index] += value(*index, totals);
+    for (index, conflict) in conflicts {
+        values[*index] += value(*index, conflict);
     }
     statistics::mean(&values)
 }
 
 /// The share of all cycles that the conflicts of a run cost.
 fn share(group: &GroupData, conflicts: &Conflicts) -> Option<Estimate> {
-    mean(group, conflicts, |index, totals| {
-        totals.lost_cycles as f64 / group.runs[index].result.conflict_totals.lost_cycles.max(1) as f64
+    mean(group, conflicts, |index, conflict| {
+        conflict.totals.lost_cycles as f64 / group.runs[index].result.conflict_totals.lost_cycles.max(1) as f64
     })
 }
 
 fn lost(group: &GroupData, conflicts: &Conflicts) -> Option<Estimate> {
-    mean(group, conflicts, |_, totals| totals.lost_cycles as f64)
+    mean(group, conflicts, |_, conflict| conflict.totals.lost_cycles as f64)
+}
+
+/// The share of the conflicts in which the holder had written the word, over all runs.
+fn holder_writes(group: &GroupData, conflicts: &Conflicts) -> Option<Estimate> {
+    let sum = |value: fn(&ConflictResult) -> u64| conflicts.iter().map(|(_, conflict)| value(conflict)).sum::<u64>();
+    let (writes, all) = (sum(|conflict| conflict.details.holder_writes), sum(|conflict| conflict.totals.count));
+    (all > 0).then(|| Estimate { mean: writes as f64 / all as f64, half_width: None, runs: group.runs.len() })
 }
 
 fn cells(group: &GroupData, pair: &Pair, conflicts: &Conflicts) -> Vec<Cell> {
@@ -105,8 +115,11 @@ fn cells(group: &GroupData, pair: &Pair, conflicts: &Conflicts) -> Vec<Cell> {
         pair.winner.name().into(),
         pair.rule.name().into(),
         if pair.requester_is_transactional { "yes" } else { "no" }.into(),
-        mean(group, conflicts, |_, totals| totals.count as f64).into(),
+        if pair.requester_writes { "writes" } else { "reads" }.into(),
+        mean(group, conflicts, |_, conflict| conflict.totals.count as f64).into(),
+        holder_writes(group, conflicts).into(),
         lost(group, conflicts).into(),
+        mean(group, conflicts, |_, conflict| conflict.details.backoff_cycles as f64).into(),
         share(group, conflicts).into(),
     ]
 }
@@ -123,8 +136,11 @@ impl Subject<Data<'_>> for ConflictPairs {
             Column::new("winner", "winner", Show::Text).on_page(),
             Column::new("rule", "rule", Show::Text).on_page(),
             Column::new("is_transactional", "requester in a transaction", Show::Text).on_page(),
+            Column::new("requester_access", "requester", Show::Text).on_page(),
             Column::new("conflicts", "conflicts", Show::Count).on_page(),
+            Column::new("holder_writes_share", "holder had written (%)", Show::Percent).on_page(),
             Column::new("lost_cycles", "lost (million cycles)", Show::Millions).on_page(),
+            Column::new("backoff_cycles", "back-off (million cycles)", Show::Millions).on_page(),
             Column::new("lost_share", "of all lost (%)", Show::Percent),
         ];
         let rows = |group: &GroupData| -> Vec<Vec<Cell>> {

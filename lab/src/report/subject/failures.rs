@@ -28,6 +28,7 @@ impl<D: Compared> Subject<D> for Failures {
             columns: data.headings().columns(columns),
             rows,
             group_columns: 2,
+            violations: None,
         })
     }
 }

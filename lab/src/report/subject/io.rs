@@ -8,6 +8,7 @@ use crate::report::kernels::{Data, GroupData, table_of_groups, table_of_rows};
 use crate::report::table::{Cell, Column, Show, Table};
 use concord_abi::htm::Cause;
 use concord_machine::accounting::critical_sections::report::{SectionResult, SectionTotals};
+use concord_machine::accounting::origins::Origin;
 use concord_machine::result::ResultDocument;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ pub struct Io;
 
 const TITLE: &str = "Sections that restarted for I/O, by nest depth";
 const NOTE: &str = "A section that is about to do I/O restarts before it does, and then takes its lock. The depth is the number of sections \
-                    that are open in the transaction. Call sites are counted over all seeds.";
+                    that are open in the transaction; the origin is the trap that the thread is in. Call sites are counted over all seeds.";
 
 /// Call sites of a group that the table has.
 const SITES_MAX: usize = 10;
@@ -25,6 +26,15 @@ const IO_BINS: usize = 10;
 /// Nest depths with a column of their own; the last has every greater depth too.
 const DEPTHS: [(&str, &str); 4] =
     [("depth_1", "at depth 1"), ("depth_2", "2"), ("depth_3", "3"), ("depth_4", "4 or more")];
+
+/// Where the code that does I/O was entered from: a column's name, its heading, and the origins that it has.
+type FromWhere = (&'static str, &'static str, &'static [Origin]);
+
+const ORIGINS: [FromWhere; 3] = [
+    ("system_call_share", "from system calls (%)", &[Origin::SystemCall]),
+    ("interrupt_share", "from interrupts (%)", &[Origin::Interrupt]),
+    ("other_share", "from page faults and kernel threads (%)", &[Origin::Exception, Origin::Kernel]),
+];
 
 /// A call site that restarted for I/O, over all seeds.
 struct IoSite {
@@ -99,6 +109,12 @@ fn cells(group: &GroupData) -> Vec<Cell> {
         let is_wanted = |depth: usize| depth == index || index == DEPTHS.len() && depth > index;
         cells.push(group.mean(|run| at_depth(run, is_wanted) as f64).into());
     }
+    for (.., origins) in ORIGINS {
+        let of = |run: &ResultDocument| {
+            run.sum_of_sections(|totals| origins.iter().map(|origin| totals.io_restarts_of(*origin)).sum())
+        };
+        cells.push(group.share(of, |run| at_depth(run, |_| true)).into());
+    }
     cells.push(group.share(depths_sum, |run| at_depth(run, |_| true)).into());
     cells.push(group.share(cycles, ResultDocument::kernel_cycles).into());
     cells
@@ -115,6 +131,7 @@ impl Subject<Data<'_>> for Io {
             Column::new("executions_share", "of executions (%)", Show::Percent),
         ];
         columns.extend(DEPTHS.map(|(name, heading)| Column::new(name, heading, Show::Mean).on_page()));
+        columns.extend(ORIGINS.map(|(name, heading, _)| Column::new(name, heading, Show::Percent).on_page()));
         columns.push(Column::new("depth_mean", "mean depth", Show::Decimal).on_page());
         columns.push(Column::new("io_restart_share", "lost (% of kernel time)", Show::Percent));
         Some(table_of_groups(data, ("io", TITLE, NOTE), columns, cells))

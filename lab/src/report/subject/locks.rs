@@ -53,6 +53,7 @@ impl Subject<Data<'_>> for Locks {
             Column::new("locked", "as a lock", Show::Mean),
             Column::new("transactional", "as a transaction", Show::Mean),
             Column::new("spin_cycles", "spinning (million cycles)", Show::Millions).on_page(),
+            Column::new("acquire_cycles", "acquiring (million cycles)", Show::Millions).on_page(),
             Column::new("restarts", "restarts", Show::Mean).on_page(),
             Column::new("restart_cycles", "restarts (million cycles)", Show::Millions).on_page(),
             Column::new("lost_share", "lost (% of kernel time)", Show::Percent),
@@ -67,6 +68,7 @@ impl Subject<Data<'_>> for Locks {
             columns,
             rows: data.sets().flat_map(of_set).collect(),
             group_columns: 2,
+            violations: None,
         })
     }
 
@@ -114,6 +116,7 @@ fn cells(group: &GroupData, sections: &Sections) -> Vec<Cell> {
         group.mean_of(sections, |totals| totals.locked).into(),
         group.mean_of(sections, |totals| totals.transactional).into(),
         group.mean_of(sections, |totals| totals.spin_cycles).into(),
+        group.mean_of(sections, SectionTotals::acquiring_cycles).into(),
         group.mean_of(sections, SectionTotals::restarts_total).into(),
         group.mean_of(sections, SectionTotals::transaction_cycles).into(),
         share().into(),
@@ -130,6 +133,7 @@ fn by_address(data: &Data) -> Table {
         Column::new("locked", "as a lock", Show::Count),
         Column::new("transactional", "as a transaction", Show::Count),
         Column::new("spin_cycles", "spinning (cycles)", Show::Count),
+        Column::new("acquire_cycles", "acquiring (cycles)", Show::Count),
         Column::new("restart_cycles", "restarts (cycles)", Show::Count),
         Column::new("concurrency_max", "most harts", Show::Count),
     ];
@@ -143,6 +147,7 @@ fn by_address(data: &Data) -> Table {
                     totals.locked.into(),
                     totals.transactional.into(),
                     totals.spin_cycles.into(),
+                    totals.acquire_cycles.into(),
                     totals.restart_cycles.into(),
                     u64::from(totals.concurrency_max).into(),
                 ];
@@ -157,6 +162,7 @@ fn by_address(data: &Data) -> Table {
         columns: data.headings().columns(columns),
         rows,
         group_columns: 2,
+        violations: None,
     }
 }
 

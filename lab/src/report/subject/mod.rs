@@ -6,18 +6,22 @@ mod conflict_pairs;
 mod conflicts;
 mod conversion;
 mod failures;
+mod fairness;
 mod io;
 mod locks;
+mod means;
 mod modes;
 mod program_times;
 mod restarts;
 mod runs;
+mod sizes;
 mod spinlocks;
 mod steals;
 mod synchronization;
 mod time;
 mod transaction_restarts;
 mod validation;
+mod verdict;
 mod waits;
 
 use super::figure::Figure;
@@ -50,19 +54,27 @@ pub trait Subject<D> {
     }
 }
 
+/// What the report of a comparison of kernels says before all else.
+pub fn summary_of_kernels<'a>() -> Box<dyn Subject<kernels::Data<'a>>> {
+    Box::new(verdict::Summary)
+}
+
 /// The subjects of a comparison of kernels, in the order of the report.
 pub fn of_kernels<'a>() -> Vec<Box<dyn Subject<kernels::Data<'a>>>> {
     vec![
         Box::new(time::Time),
+        Box::new(means::Means),
         Box::new(synchronization::Synchronization),
         Box::new(locks::Locks),
         Box::new(spinlocks::Spinlocks),
         Box::new(conversion::Conversion),
         Box::new(concurrency::Concurrency),
+        Box::new(sizes::Sizes),
         Box::new(restarts::Restarts),
         Box::new(io::Io),
         Box::new(conflicts::Conflicts),
         Box::new(conflict_pairs::ConflictPairs),
+        Box::new(fairness::Fairness),
         Box::new(modes::Modes),
         Box::new(failures::Failures),
         Box::new(runs::Runs),

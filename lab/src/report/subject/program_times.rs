@@ -1,6 +1,7 @@
 //! One main quantity of locks or libraries: the time of a loop, of a section, of an uncontended pair or of an operation.
 
 use super::Subject;
+use super::fairness::ratio_of;
 use crate::experiment::measurement::unit_of;
 use crate::experiment::statistics::{self, Estimate};
 use crate::report::chart::{Bar, Category, Chart, Segment};
@@ -35,6 +36,15 @@ fn words(main: &str) -> (&'static str, &'static str) {
         ),
         _ => ("", ""),
     }
+}
+
+/// The work of the least served thread as a share of that of the most served one. In a loop of so many rounds the work of a thread in
+/// a given time is the inverse of its time.
+fn fairness(group: &Group) -> Option<Estimate> {
+    let of = |name: &str| group.values(name);
+    let sections = ratio_of(&of("sections_least"), &of("sections_most"));
+    let unit = group.samples.first()?.measurement.unit;
+    sections.or_else(|| ratio_of(&of(&format!("thread_least_{unit}")), &of(&format!("thread_most_{unit}"))))
 }
 
 /// Whether a quantity is a time, or a ratio of times.
@@ -73,6 +83,10 @@ impl Subject<Data<'_>> for Times {
             Column::new("deviation_of_runs", &format!("deviation of runs ({})", self.0.1), Show::Decimal),
             Column::new("change", &format!("against {baseline} (%)"), Show::Change),
         ];
+        let has_fairness = groups.iter().any(|group| fairness(group).is_some());
+        if has_fairness {
+            columns.push(Column::new("fairness", "least of most work (%)", Show::Percent).on_page());
+        }
         columns.extend(others.iter().map(|name| Column::new(name, &heading(name), Show::Decimal).on_page()));
         let row = |group: &Group| {
             let values = group.values(&main_name);
@@ -84,6 +98,9 @@ impl Subject<Data<'_>> for Times {
             let deviation = deviation.map(|mean| Estimate { mean, half_width: None, runs: values.len() });
             let change = base.and_then(|base| statistics::change(&base, &values));
             let mut cells: Vec<Cell> = vec![statistics::mean(&values).into(), deviation.into(), change.into()];
+            if has_fairness {
+                cells.push(fairness(group).into());
+            }
             cells.extend(others.iter().map(|name| Cell::from(group.mean(name))));
             group.coordinates().row(cells, group.links(&main_name))
         };
@@ -95,6 +112,7 @@ impl Subject<Data<'_>> for Times {
             columns: data.headings().columns(columns),
             rows: groups.iter().map(row).collect(),
             group_columns: 2,
+            violations: None,
         })
     }
 

@@ -43,6 +43,7 @@ impl<D: Compared> Subject<D> for Runs {
             columns: data.headings().columns(columns),
             rows,
             group_columns: 2,
+            violations: None,
         })
     }
 

@@ -7,6 +7,7 @@ use crate::report::figure::{Figure, class, key};
 use crate::report::kernels::charts::{Axis, by_workload, hover_of};
 use crate::report::kernels::{Data, sentences, table_of_groups};
 use crate::report::table::{Column, Show, Table, shown};
+use concord_machine::accounting::critical_sections::report::SectionTotals;
 use concord_machine::result::ResultDocument;
 
 pub struct Synchronization;
@@ -14,7 +15,9 @@ pub struct Synchronization;
 const TITLE: &str = "Kernel time lost to synchronization";
 const NOTE: &str = "Spinning is the time in which a hart waits for a lock that another hart holds. Restarts are the attempts of \
                     transactions that did not commit, their back-off, and the time in which transactions wait for each other. No cycle \
-                    is in both. Each value is a share of the kernel time of its run.";
+                    is in both. Acquiring lasts from the first access to a lock's word until the hart has the lock or its transaction has \
+                    tested the word: it has the spinning in it, and the misses on locks that nobody holds. Each value is a share of the \
+                    kernel time of its run.";
 
 fn lost(run: &ResultDocument) -> f64 {
     run.lost_cycles() as f64
@@ -29,8 +32,18 @@ impl Subject<Data<'_>> for Synchronization {
             Column::new("lost_share", "lost (% of kernel time)", Show::Percent),
             Column::new("spin_share", "spinning (%)", Show::Percent),
             Column::new("restart_share", "restarts (%)", Show::Percent),
+            Column::new("acquire_share", "acquiring (%)", Show::Percent),
+            Column::new("acquire_cycles", "acquiring (million cycles)", Show::Millions).on_page(),
+            Column::new("acquire_mean", "acquiring (cycles a section)", Show::Decimal).on_page(),
+            Column::new("lost_with_acquiring_share", "restarts and acquiring (%)", Show::Percent).on_page(),
+            Column::new(
+                "lost_with_acquiring_change",
+                &format!("these against {} (%)", data.first_kernel()),
+                Show::Change,
+            )
+            .on_page(),
             Column::new("lost_cycles", "lost (million cycles)", Show::Millions).on_page(),
-            Column::new("lost_change", &format!("cycles against {} (%)", data.first_kernel()), Show::Change),
+            Column::new("lost_change", &format!("cycles against {} (%)", data.first_kernel()), Show::Change).on_page(),
         ];
         Some(table_of_groups(data, ("synchronization", TITLE, NOTE), columns, |group| {
             let share = |cycles: fn(&ResultDocument) -> u64| group.share(cycles, ResultDocument::kernel_cycles);
@@ -38,6 +51,13 @@ impl Subject<Data<'_>> for Synchronization {
                 share(ResultDocument::lost_cycles).into(),
                 share(ResultDocument::spin_cycles).into(),
                 share(ResultDocument::transaction_cycles).into(),
+                share(ResultDocument::acquiring_cycles).into(),
+                group.mean(|run| run.acquiring_cycles() as f64).into(),
+                group
+                    .share(ResultDocument::acquiring_cycles, |run| run.sum_of_sections(SectionTotals::executions))
+                    .into(),
+                share(ResultDocument::lost_with_acquiring_cycles).into(),
+                data.change(group, |run| run.lost_with_acquiring_cycles() as f64).into(),
                 group.mean(lost).into(),
                 data.change(group, lost).into(),
             ]

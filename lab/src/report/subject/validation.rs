@@ -48,6 +48,7 @@ impl Subject<Data<'_>> for Validation {
                 .map(row)
                 .collect(),
             group_columns: 0,
+            violations: None,
         })
     }
 }

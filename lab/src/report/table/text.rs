@@ -103,10 +103,13 @@ pub fn of(table: &Table) -> String {
             });
         }
     }
-    for line in wrap(&table.note, WIDTH, false) {
-        let _ = writeln!(text, "{line}");
-    }
+    text.push_str(&paragraph(&table.note));
     text
+}
+
+/// A paragraph.
+pub fn paragraph(text: &str) -> String {
+    wrap(text, WIDTH, false).iter().fold(String::new(), |text, line| text + line + "\n")
 }
 
 /// Texts by themselves, numbers with what they count: "find, 8 harts".
