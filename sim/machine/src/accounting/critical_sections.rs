@@ -235,13 +235,13 @@ impl CriticalSections {
         }
     }
 
-    /// A hart's atomic begins at a virtual address, which may be a lock's.
+    /// A hart's atomic begins at a virtual address, which may be a lock's, after so many instructions of the hart.
     #[inline]
-    pub fn atomic(&mut self, hart: usize, address: u64, now: u64) {
-        self.harts[hart].attempts.begin(address, now);
+    pub fn atomic(&mut self, hart: usize, address: u64, now: u64, instructions: u64) {
+        self.harts[hart].attempts.begin(address, now, instructions);
     }
 
-    /// A hart's last atomic did not succeed, and the hart tries again at once.
+    /// A hart's store-conditional failed, and the hart tries again at once.
     #[inline]
     pub fn atomic_goes_on(&mut self, hart: usize) {
         self.harts[hart].attempts.go_on();

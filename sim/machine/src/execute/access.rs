@@ -93,7 +93,8 @@ impl Door for Machine {
     #[inline(never)]
     fn note_atomic(&mut self, at: Position, address: u64) {
         let now = self.now(at);
-        self.accounting.critical_sections.atomic(at.hart, address, now);
+        let instructions = self.memory.hot[at.hart].instructions + u64::from(at.completed);
+        self.accounting.critical_sections.atomic(at.hart, address, now, instructions);
     }
 
     fn pause(&mut self, hart: usize) {

@@ -129,7 +129,6 @@ impl Machine {
             }
             Stop::Wait { cycles } => {
                 self.account(hart);
-                self.accounting.critical_sections.atomic_goes_on(hart);
                 self.accounting.critical_sections.waits(hart, self.transactions.active_id(hart), cycles);
                 self.back_off(hart, cycles);
             }

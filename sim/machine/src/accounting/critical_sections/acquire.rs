@@ -2,8 +2,8 @@
 //!
 //! A hart's atomics, `xtest` and `xcas` note the word and the cycle at which they began. The hint that begins a section,
 //! or a spin, takes the noted cycle of its lock's word: there the acquisition began, with the stall of a miss included.
-//! An atomic on the same word begins anew, except after a store-conditional that failed and after an access that had to
-//! wait for a transaction, which are tries of the same acquisition. Plain loads and stores of the word are not noted, so
+//! An atomic on the same word begins anew, except after a store-conditional that failed, and except for an instruction
+//! that could not complete and executes again: these are tries of the same acquisition. Plain loads and stores of the word are not noted, so
 //! a lock that is read before it is taken begins with the atomic that takes it. A restart forgets what was noted: the
 //! cycles before it are those of the restart.
 
@@ -20,6 +20,8 @@ struct Attempt {
     /// Virtual address; 0 for none.
     word: u64,
     begin_cycle: u64,
+    /// The instructions that the hart had retired before it.
+    instructions: u64,
     /// The next atomic on the word belongs to the same acquisition.
     goes_on: bool,
 }
@@ -41,16 +43,15 @@ fn place_of(word: u64) -> usize {
 }
 
 impl Attempts {
-    /// An atomic begins at an address.
+    /// An atomic begins at an address, as the next one after so many instructions.
     #[inline]
-    pub fn begin(&mut self, address: u64, now: u64) {
+    pub fn begin(&mut self, address: u64, now: u64, instructions: u64) {
         let word = word_of(address);
         let place = place_of(word);
         let attempt = &mut self.attempts[place];
-        if attempt.word != word || !attempt.goes_on {
-            *attempt = Attempt { word, begin_cycle: now, goes_on: false };
-        }
-        attempt.goes_on = false;
+        let goes_on = attempt.goes_on || attempt.instructions == instructions;
+        let begin_cycle = if attempt.word == word && goes_on { attempt.begin_cycle } else { now };
+        *attempt = Attempt { word, begin_cycle, instructions, goes_on: false };
         self.last = place as u8;
     }
 
@@ -89,24 +90,27 @@ mod tests {
     #[test]
     fn an_acquisition_begins_with_the_first_of_its_tries() {
         let mut attempts = Attempts::default();
-        attempts.begin(0x1000, 10);
+        attempts.begin(0x1000, 10, 1);
         attempts.go_on();
-        attempts.begin(0x1000, 20);
+        attempts.begin(0x1000, 20, 3);
         assert_eq!(attempts.take(0x1000), Some(10), "the store-conditional failed");
         assert_eq!(attempts.take(0x1000), None, "one section for one acquisition");
-        attempts.begin(0x1000, 30);
-        attempts.begin(0x1000, 40);
+        attempts.begin(0x1000, 22, 6);
+        attempts.begin(0x1000, 28, 6);
+        assert_eq!(attempts.take(0x1000), Some(22), "the instruction had to wait");
+        attempts.begin(0x1000, 30, 8);
+        attempts.begin(0x1000, 40, 9);
         assert_eq!(attempts.take(0x1000), Some(40), "the first one released the lock");
     }
 
     #[test]
     fn another_word_is_another_lock() {
         let mut attempts = Attempts::default();
-        attempts.begin(0x1002, 10);
-        attempts.begin(0x1004, 20);
-        attempts.begin(0x1004 + (WORDS as u64) * WORD_BYTES, 30);
+        attempts.begin(0x1002, 10, 1);
+        attempts.begin(0x1004, 20, 2);
+        attempts.begin(0x1004 + (WORDS as u64) * WORD_BYTES, 30, 3);
         assert_eq!((attempts.take(0x1000), attempts.take(0x1004)), (Some(10), None), "the last took its place");
-        attempts.begin(0x1000, 40);
+        attempts.begin(0x1000, 40, 4);
         attempts.forget();
         assert_eq!((attempts.take(0x1000), attempts.take(0)), (None, None));
     }
