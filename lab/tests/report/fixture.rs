@@ -109,6 +109,7 @@ fn result(plan: &Plan, group: &Group, run: &Cell) -> Value {
             "supervisor_cycles": numbers.about(kernel_time / harts, 2),
             "idle_cycles": 120_000_000,
             "io_wait_cycles": 30_000_000 * (workload % 3),
+            "queued_requests": 40_000 * harts, "queued_cycles": 900_000 * harts * (2 - kernel.min(1)),
             "sections_count": numbers.about(90_000, 20),
         });
         with(transactions, counted)

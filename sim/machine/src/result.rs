@@ -176,6 +176,11 @@ impl ResultDocument {
         self.sum_of_harts(|hart| hart.supervisor_cycles)
     }
 
+    /// Cycles in which accesses of all harts, user programs' included, waited in queues for lines.
+    pub fn queued_cycles(&self) -> u64 {
+        self.sum_of_harts(|hart| hart.queues.queued_cycles)
+    }
+
     /// User cycles of all harts.
     pub fn user_cycles(&self) -> u64 {
         self.sum_of_harts(|hart| hart.user_cycles)

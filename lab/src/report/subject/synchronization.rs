@@ -16,7 +16,8 @@ const TITLE: &str = "Kernel time lost to synchronization";
 const NOTE: &str = "Spinning is the time in which a hart waits for a lock that another hart holds. Restarts are the attempts of \
                     transactions that did not commit, their back-off, and the time in which transactions wait for each other. No cycle \
                     is in both. Acquiring lasts from the first access to a lock's word until the hart has the lock or its transaction has \
-                    tested the word: it has the spinning in it, and the misses on locks that nobody holds. Each value is a share of the \
+                    tested the word: it has the spinning in it, and the misses on locks that nobody holds. Queued for lines is the time in which accesses of all kinds wait for a line that other \
+                    harts want too; it lies in the others and beside them. Each value is a share of the \
                     kernel time of its run.";
 
 fn lost(run: &ResultDocument) -> f64 {
@@ -30,9 +31,11 @@ impl Subject<Data<'_>> for Synchronization {
         }
         let columns = vec![
             Column::new("lost_share", "lost (% of kernel time)", Show::Percent),
-            Column::new("spin_share", "spinning (%)", Show::Percent),
+            Column::new("spin_share", "spinning (%)", Show::Percent).on_page(),
             Column::new("restart_share", "restarts (%)", Show::Percent),
             Column::new("acquire_share", "acquiring (%)", Show::Percent),
+            Column::new("queued_share", "queued for lines (%)", Show::Percent),
+            Column::new("queued_requests", "queued requests", Show::Mean).on_page(),
             Column::new("acquire_cycles", "acquiring (million cycles)", Show::Millions).on_page(),
             Column::new("acquire_mean", "acquiring (cycles a section)", Show::Decimal).on_page(),
             Column::new("lost_with_acquiring_share", "restarts and acquiring (%)", Show::Percent).on_page(),
@@ -52,6 +55,8 @@ impl Subject<Data<'_>> for Synchronization {
                 share(ResultDocument::spin_cycles).into(),
                 share(ResultDocument::transaction_cycles).into(),
                 share(ResultDocument::acquiring_cycles).into(),
+                share(ResultDocument::queued_cycles).into(),
+                group.mean(|run| run.sum_of_harts(|hart| hart.queues.queued_requests) as f64).into(),
                 group.mean(|run| run.acquiring_cycles() as f64).into(),
                 group
                     .share(ResultDocument::acquiring_cycles, |run| run.sum_of_sections(SectionTotals::executions))
