@@ -66,6 +66,36 @@ fn dpunish() {
     runs_and_leaves_a_clean_disk("dpunish", 8, result);
 }
 
+#[test]
+fn hackbench() {
+    runs_and_leaves_a_clean_disk("hackbench", 4, "1 groups of 40 processes exchanged 800 messages by sockets");
+    let run = boot(workload("hackbench:pipes", 4, "functional"));
+    finished(run, "hackbench", "1 groups of 40 processes exchanged 800 messages by pipes");
+}
+
+#[test]
+fn memcached() {
+    runs_and_leaves_a_clean_disk("memcached", 2, "2 clients set 5 keys each");
+}
+
+#[test]
+fn postmark() {
+    runs_and_leaves_a_clean_disk("postmark", 2, "2 instances did 10 transactions each");
+}
+
+#[test]
+fn stress_ng() {
+    for class in ["scheduler", "memory", "files", "network"] {
+        let run = boot(workload(&format!("stress-ng:{class}"), 5, "functional"));
+        finished(run, "stress-ng", "5 processes did 1% of the operations of ");
+    }
+}
+
+#[test]
+fn sysbench() {
+    runs_and_leaves_a_clean_disk("sysbench", 2, "4 threads did 2 events each");
+}
+
 /// Two workers a case, on the small root file system, which has the workload too.
 #[test]
 fn every_case_of_contend() {
@@ -95,6 +125,10 @@ fn one_case_of_contend() {
 fn a_case_that_is_none_is_refused() {
     for (words, message) in [
         ("concord.run=contend:opens", "contend: no case is called opens; there are: sigmask timers "),
+        (
+            "concord.run=stress-ng:disks",
+            "stress-ng: no case is called disks; there are: scheduler memory files network",
+        ),
         ("concord.run=contend:open concord.jobs=3", "WORKERS 3: a whole number from 1 to 2 is wanted"),
     ] {
         let run = boot(ours(words, 2, Gear::Functional));
