@@ -616,7 +616,7 @@ pub(crate) mod tests {
             }),
         ];
         insta::assert_snapshot!(lines.join("\n"), @r#"
-        no workload is called "lmbench"; there are pmake, bonnie++, mab, configure, find, dpunish, files, contend:sigmask | timers | wait | self-signal | self-signal-threads | signal | faults | faults-processes | allocate | procfs | inodes | superblock | rename | dup | write | file-locks | file-locks-own | fork | futex | mutex | allocate-threads | descriptors | open | eventfd | scm, hackbench:sockets | pipes, memcached, postmark, stress-ng:scheduler | memory | files | network, sysbench
+        no workload is called "lmbench"; there are pmake, bonnie++, mab, configure, find, dpunish, files, contend:sigmask | timers | wait | self-signal | self-signal-threads | signal | faults | faults-processes | allocate | procfs | inodes | superblock | rename | dup | write | file-locks | file-locks-own | fork | futex | mutex | allocate-threads | page-wait | descriptors | open | eventfd | scm, hackbench:sockets | pipes, memcached, postmark, stress-ng:scheduler | memory | files | network, sysbench
         workload "dpunish" is named twice
         at least one workload is wanted
         0 harts: allowed is 1 to 64

@@ -72,14 +72,23 @@ static void prepare(unsigned number, void *context)
 		contest->contention->prepare(&contest->workers[number]);
 }
 
+/* Says why the last function failed: what it returned was wrong unless a system call failed. */
+static const char *reason(void)
+{
+	return errno ? strerror(errno) : "a wrong result";
+}
+
 static void run_rounds(const struct contest *contest, unsigned number, unsigned from, unsigned to)
 {
 	struct worker *worker = &contest->workers[number];
 
 	for (unsigned round = from; round < to; round++) {
 		errno = 0;
-		if (!contest->contention->operate(worker, round))
-			die("%s: worker %u in round %u", contest->contention->name, number, round);
+		if (!contest->contention->operate(worker, round)) {
+			fprintf(stderr, "contend: %s: worker %u in round %u: %s\n", contest->contention->name, number, round,
+				reason());
+			exit(1);
+		}
 	}
 }
 
@@ -129,8 +138,10 @@ int main(int count, char **words)
 		contest.contention->set_up(contest.workers);
 	times = team_run(&team);
 	errno = 0;
-	if (contest.contention->check && !contest.contention->check(contest.workers))
-		die("%s: the result of all workers", contest.contention->name);
+	if (contest.contention->check && !contest.contention->check(contest.workers)) {
+		fprintf(stderr, "contend: %s: all workers together: %s\n", contest.contention->name, reason());
+		return 1;
+	}
 	printf("contend: %s: %u %s did %u rounds each; the first ended after %lu ns, the last after %lu ns\n",
 	       contest.contention->name, team.members, team.kind == THREADS ? "threads" : "processes", rounds,
 	       times.first_ns, times.last_ns);

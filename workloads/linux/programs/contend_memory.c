@@ -60,6 +60,30 @@ static int allocate(struct worker *worker, unsigned round)
 	return pages != MAP_FAILED && touch(pages, ALLOCATED_PAGES) && munmap(pages, ALLOCATED_PAGES * PAGE_BYTES) == 0;
 }
 
+/* One page of all processes. */
+static unsigned *shared_page;
+
+static void map_shared_page(struct worker *workers)
+{
+	(void)workers;
+	shared_page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared_page == MAP_FAILED)
+		die("a shared page");
+}
+
+/* Adds to a word of the page, which the process must map first, under the page's lock. The spinlock is that of its waiters. */
+static int add_in_page(struct worker *worker, unsigned round)
+{
+	(void)worker, (void)round;
+	__atomic_fetch_add(shared_page, 1, __ATOMIC_RELAXED);
+	return madvise(shared_page, PAGE_BYTES, MADV_DONTNEED) == 0;
+}
+
+static int page_has_all(struct worker *workers)
+{
+	return *shared_page == workers->workers * workers->rounds;
+}
+
 const struct contention memory_cases[] = {
 	/* Disjoint data. */
 	{.name = "faults", .kind = THREADS, .rounds = 500, .set_up = map_area, .operate = fault},
@@ -67,5 +91,7 @@ const struct contention memory_cases[] = {
 	{.name = "allocate", .kind = PROCESSES, .rounds = 150, .operate = allocate},
 	/* Shared data. */
 	{.name = "allocate-threads", .kind = THREADS, .rounds = 150, .operate = allocate},
+	{.name = "page-wait", .kind = PROCESSES, .rounds = 500, .set_up = map_shared_page, .operate = add_in_page,
+	 .check = page_has_all},
 	{.name = NULL},
 };
