@@ -359,6 +359,7 @@ mod tests {
             winner: Winner::Holder,
             rule: Rule::Priority,
             totals: ConflictTotals { count: index, lost_cycles: 1000 * index, lost_words: 2 * index, inversions: 0 },
+            details: concord_machine::result::PairDetails::default(),
         };
         let all: Vec<ConflictResult> = (1..=12).rev().map(conflict).collect();
         assert!(conflicts(&[], false).is_none());

@@ -1,7 +1,7 @@
 //! The memory system's services for transactions: it shows walks before they happen, reports evictions, and narrows the
 //! accesses that the line table answers by itself. It does not know the sets of transactions.
 
-use super::MemorySystem;
+use super::{MemorySystem, Moment};
 use crate::cache::{Line, line_of, physical_line};
 use crate::fault::Access;
 use crate::line_table::{INVALID, Rights};
@@ -60,7 +60,7 @@ impl MemorySystem {
     pub fn touch_store(&mut self, core: usize, physical: u64) {
         self.note_change(physical);
         if self.timed {
-            self.touch_data(core, line_of(physical), true);
+            self.touch_data(core, line_of(physical), true, Moment { ahead_cycles: 0, paid_cycles: None });
         }
     }
 
