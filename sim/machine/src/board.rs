@@ -23,6 +23,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const PRESETS: &[(&str, &str)] = &[
     ("metatm-2007", include_str!("../boards/metatm-2007.toml")),
     ("server-2024", include_str!("../boards/server-2024.toml")),
+    ("westmere-ex-2011", include_str!("../boards/westmere-ex-2011.toml")),
 ];
 
 /// One machine, fully described. Public fields are plain data; code that changes them calls
