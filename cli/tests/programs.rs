@@ -96,7 +96,7 @@ fn what_cannot_be_run_is_one_line() {
     fs::write(folder.path().join("cut.jsonl"), &NATIVE[..NATIVE.len() - 30]).unwrap();
     fs::write(folder.path().join("text"), "nothing\n").unwrap();
     let cases: [(&str, &[&str]); 23] = [
-        ("locks bite", &["no lock", "\"bite\"", "byte, ticket"]),
+        ("locks bite", &["no lock", "\"bite\"", "byte, test-and-set, ticket"]),
         ("locks byte byte", &["lock", "\"byte\"", "twice"]),
         ("locks --measure speed", &["no test", "\"speed\"", "uncontended"]),
         ("locks --measure loop --loop", &["--measure", "--loop"]),

@@ -12,7 +12,8 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const LOCKS: [&str; 9] = ["byte", "ticket", "mcs", "queued", "paravirtualized", "unfair", "queued_rw", "cx", "tx"];
+const LOCKS: [&str; 10] =
+    ["byte", "test-and-set", "ticket", "mcs", "queued", "paravirtualized", "unfair", "queued_rw", "cx", "tx"];
 const MODES: [Mode; 3] = [Mode::Virtualized, Mode::BestEffort, Mode::None];
 const GEARS: [Gear; 2] = [Gear::Functional, Gear::Timed];
 

@@ -160,7 +160,7 @@ mod tests {
         let error = Variant::define(locks, &options, "mine=x").unwrap_err().to_string();
         assert_eq!(error, "lock \"mine=x\": this system takes no definitions");
         let error = Variant::choose(locks, &options, Some(&texts(&["byte", "bite"])), &[]).unwrap_err().to_string();
-        assert!(error.starts_with("no lock is called \"bite\"; there are byte, ticket, "), "{error}");
+        assert!(error.starts_with("no lock is called \"bite\"; there are byte, test-and-set, "), "{error}");
         assert!(!error.contains("NAME=WORDS"), "{error}");
     }
 }

@@ -12,6 +12,7 @@ extern "C" {
 #endif
 
 static struct tm_byte_lock byte = TM_BYTE_LOCK_INITIALIZER;
+static struct tm_test_and_set_lock test_and_set = TM_TEST_AND_SET_LOCK_INITIALIZER;
 static struct tm_ticket_lock ticket = TM_TICKET_LOCK_INITIALIZER;
 static struct tm_mcs_lock mcs = TM_MCS_LOCK_INITIALIZER;
 static struct tm_queued_lock queued = TM_QUEUED_LOCK_INITIALIZER;
@@ -27,6 +28,7 @@ static void lock_all(void)
     struct tm_mcs_node node;
 
     tm_byte_lock_acquire(&byte);
+    tm_test_and_set_lock_acquire(&test_and_set);
     tm_ticket_lock_acquire(&ticket);
     tm_mcs_lock_acquire(&mcs, &node);
     tm_queued_lock_acquire(&queued);
@@ -40,6 +42,7 @@ static void lock_all(void)
     tm_queued_lock_release(&queued);
     tm_mcs_lock_release(&mcs, &node);
     tm_ticket_lock_release(&ticket);
+    tm_test_and_set_lock_release(&test_and_set);
     tm_byte_lock_release(&byte);
     cx_optimistic(&cx);
     word++;

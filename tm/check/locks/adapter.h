@@ -10,6 +10,7 @@
  *
  * and may define
  *
+ *     LOCK_WORD            its name on command lines and in results, where that is no word of C
  *     LOCK_CONTEXT         a type of which each acquisition has one object until its release, like MCS's node
  *     LOCK_TRY_ACQUIRE(lock, context)
  *     LOCK_READ_ACQUIRE, LOCK_READ_TRY_ACQUIRE, LOCK_READ_RELEASE     the same; then the others are for writing
@@ -28,6 +29,9 @@
 
 #include <tm/port.h>
 
+#ifndef LOCK_WORD
+#define LOCK_WORD LOCK_NAME
+#endif
 #ifndef LOCK_CONTEXT
 #define LOCK_CONTEXT char
 #endif

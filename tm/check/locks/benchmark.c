@@ -110,7 +110,7 @@ static void loop(unsigned thread)
 }
 
 const struct benchmark JOINED(benchmark_, LOCK_NAME) = {
-    .name = TEXT(LOCK_NAME),
+    .name = TEXT(LOCK_WORD),
     .kind = TEXT(LOCK_KIND),
     .comparator = LOCK_COMPARATOR,
     .one_thread_a_processor = LOCK_COMPARATOR && LOCK_FAIR,

@@ -53,7 +53,7 @@ check-locks-tsan:
 		LDFLAGS='$(LDFLAGS) -fsanitize=thread' check-locks-checking
 
 # The loop of a million, and who steals in it, is of the locks that may be stolen: it takes the fair ones hours.
-LOOP = tests=loop locks=byte,unfair,paravirtualized,pthread_spin,pthread_mutex,ck_fas threads=4,8,16,32 runs=5
+LOOP = tests=loop locks=byte,test-and-set,unfair,paravirtualized,pthread_spin,pthread_mutex,ck_fas threads=4,8,16,32 runs=5
 
 bench-locks: $(BENCHMARK)
 	$< tests=uncontended runs=31 > $(BUILD)/locks.jsonl
@@ -63,7 +63,7 @@ bench-locks: $(BENCHMARK)
 	$(MAKE) BUILD=$(BUILD)/statistics OPTIONS='$(OPTIONS) -DTM_STATISTICS=1' bench-locks-steals
 
 bench-locks-steals: $(BENCHMARK)
-	$< tests=loop locks=byte,unfair,paravirtualized threads=4,8,16,32 runs=1 > $(BUILD)/steals.jsonl
+	$< tests=loop locks=byte,test-and-set,unfair,paravirtualized threads=4,8,16,32 runs=1 > $(BUILD)/steals.jsonl
 	awk -f check/table.awk $(BUILD)/steals.jsonl
 
 .PHONY: check-locks check-locks-checking check-locks-tsan bench-locks bench-locks-steals

@@ -18,7 +18,7 @@
 /* Threads that wait at each level ahead of the interrupted thread. */
 #define LEVEL_WAITERS 2
 
-static const char lock_name[] = TEXT(LOCK_NAME);
+static const char lock_name[] = TEXT(LOCK_WORD);
 static const char *test_name;
 
 static LOCK_TYPE lock TM_ALIGNED_TO_LINE = LOCK_INITIALIZER;
@@ -428,7 +428,7 @@ static void expect_report(void (*misuse)(void), const char *holder)
 {
     const char *text = host_fatal(misuse);
 
-    expect(!text || (words_contain(text, TEXT(LOCK_NAME) " lock 0x") &&
+    expect(!text || (words_contain(text, TEXT(LOCK_WORD) " lock 0x") &&
                      words_contain(text, "is released by processor") && words_contain(text, holder)),
            "a misuse was not reported");
 }

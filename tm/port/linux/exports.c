@@ -11,6 +11,7 @@
 #include <tm/lock/paravirtualized.h>
 #include <tm/lock/queued.h>
 #include <tm/lock/queued_rw.h>
+#include <tm/lock/test_and_set.h>
 #include <tm/lock/ticket.h>
 #include <tm/lock/tx.h>
 #include <tm/lock/unfair.h>
@@ -54,6 +55,7 @@ EXPORT_SYMBOL_GPL(tm_htm_nested_wait_turns);
 EXPORT_SYMBOL_GPL(tm_htm_refusals_max);
 
 EXPORT_SYMBOL_GPL(tm_byte_lock_wait);
+EXPORT_SYMBOL_GPL(tm_test_and_set_lock_wait);
 EXPORT_SYMBOL_GPL(tm_ticket_lock_wait);
 EXPORT_SYMBOL_GPL(tm_mcs_lock_wait);
 EXPORT_SYMBOL_GPL(tm_mcs_lock_hand_over);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The unfair byte lock: test and test-and-set. The lock that Long, "Unfair Queued Spinlocks and Transactional Locks",
- * 2015, compares with. Where it departs: it is a word, because riscv64 has no exchange of a byte.
+ * The unfair byte lock: test and test-and-set. Long, "Unfair Queued Spinlocks and Transactional Locks", 2015, compares
+ * with a lock that does not look first (test_and_set.h). It is a word, because riscv64 has no exchange of a byte.
  *
  * Unfair: any arriving processor takes a free lock, and a waiter may starve. All waiters compete for each release.
  */

@@ -96,6 +96,7 @@ static bool is_right(void)
          tm_##name##_lock_release(lock))
 
 PLAIN_TEST(byte)
+PLAIN_TEST(test_and_set)
 PLAIN_TEST(ticket)
 PLAIN_TEST(queued)
 PLAIN_TEST(paravirtualized)
@@ -133,7 +134,7 @@ static void readers_work(struct worker *worker, enum place place)
 #define ENTRY(name) {#name, prepare, name##_work, is_right}
 
 const struct test lock_tests[] = {
-    ENTRY(byte), ENTRY(ticket), ENTRY(mcs), ENTRY(queued), ENTRY(paravirtualized), ENTRY(unfair), ENTRY(queued_rw),
-    ENTRY(readers), ENTRY(cx), ENTRY(cx_mixed), ENTRY(tx), ENTRY(tx_mixed),
+    ENTRY(byte), ENTRY(test_and_set), ENTRY(ticket), ENTRY(mcs), ENTRY(queued), ENTRY(paravirtualized), ENTRY(unfair),
+    ENTRY(queued_rw), ENTRY(readers), ENTRY(cx), ENTRY(cx_mixed), ENTRY(tx), ENTRY(tx_mixed),
 };
 const unsigned lock_tests_count = ARRAY_SIZE(lock_tests);
