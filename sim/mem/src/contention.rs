@@ -9,8 +9,8 @@
 //!   owner if it takes the line from one. It comes earlier only where a request before it leaves the queue before its own
 //!   turn, and never later, so that a wait is bounded by a service for each other core.
 //! - The order of arrival is that of the simulation, which is exact to a quantum.
-//! - Page walks, instruction fetches, and the second part of an access that crosses a line do not queue. They pay what is
-//!   left of the line's queue, and take the line at once. Devices neither wait nor make others wait.
+//! - Page walks, instruction fetches, deferred additions at a commit, and the second part of an access that crosses a line
+//!   do not queue. They pay what is left of the line's queue, and take the line at once. Devices neither wait nor make others wait.
 //!
 //! While a core waits, its instruction has not executed. It executes at [`Request::start`], as any access does then.
 

@@ -56,7 +56,8 @@ impl MemorySystem {
         self.note_store(((physical - RAM_BASE) >> PAGE_SHIFT) as usize);
     }
 
-    /// Charges a store to RAM by its physical address, as a walker's are: the line table gets no entry.
+    /// Charges a store to RAM by its physical address, as a walker's are, between two runs of ops: the line table gets no
+    /// entry, and the store does not queue for its line.
     pub fn touch_store(&mut self, core: usize, physical: u64) {
         self.note_change(physical);
         if self.timed {
