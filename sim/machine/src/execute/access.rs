@@ -67,10 +67,9 @@ impl Door for Machine {
 
     fn load_reserved(&mut self, at: Position, address: u64, size_bytes: u64) -> Result<u64, Stop> {
         self.note_atomic(at, address);
-        let physical = self.memory.translate(at.hart, address, Access::Load, at.cycles())?.0;
-        if self.memory.ram.contains(physical, 1) {
-            self.memory.own(at.hart, physical, at.cycles())?;
-        }
+        // The walk may make transactions lose, as that of any access.
+        let physical = self.locate(at, address, Access::Load)?;
+        self.memory.own(at.hart, physical, at.cycles())?;
         self.win_reserved(at, address, size_bytes)?;
         match self.place(at, address, size_bytes, Access::Load, Admission::Exempt)? {
             Place::Ram(physical) => {
