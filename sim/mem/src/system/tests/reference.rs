@@ -227,12 +227,12 @@ impl Reference {
         }
         let state = self.cores[core].state(line).copied();
         let has_it = matches!(state, Some(Mesi::Modified | Mesi::Exclusive)) || state.is_some() && !store;
-        let in_line = self.services.iter().filter(|service| service.line == line);
+        let mut in_line = self.services.iter().filter(|service| service.line == line);
         let is_late = in_line.clone().any(|other| other.waits && other.start <= now && (other.store || store));
         if has_it && !is_late {
             return Some(None);
         }
-        let last = in_line.last().copied();
+        let last = in_line.next_back().copied();
         let from = now.max(self.bus_free);
         let behind = last.filter(|last| is_late || last.end > from);
         if behind.is_none() && from == now {

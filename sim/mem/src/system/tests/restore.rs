@@ -142,6 +142,9 @@ fn each_broken_invariant_is_named() {
     }
 }
 
+/// Makes a saved state impossible.
+type Change<'a> = &'a dyn Fn(&mut SavedMemory);
+
 /// The request of core 1.
 fn request(saved: &mut SavedMemory) -> &mut Request {
     saved.queues.requests[1].as_mut().expect("core 1 waits")
@@ -161,7 +164,7 @@ fn a_queue_survives_a_snapshot_and_an_impossible_one_is_refused() {
         assert_eq!(restored.request(core), waiting().request(core), "core {core}");
     }
     assert!(restored.turn(1) < restored.turn(2) && restored.turn(0).is_none());
-    let impossible: [(Model, &dyn Fn(&mut SavedMemory), &str); 6] = [
+    let impossible: [(Model, Change, &str); 6] = [
         (MODEL, &|_| (), "queues where the board has none"),
         (QUEUED, &|saved| saved.queues.requests.truncate(2), "the queues of other cores"),
         (QUEUED, &|saved| request(saved).line = 1 << 14, "a line is waited for and idle"),
