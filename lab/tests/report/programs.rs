@@ -17,7 +17,8 @@ pub fn locks(locks: &[&str], threads: &[u64]) -> Vec<Value> {
             for run in 0..2 {
                 let mean = (index + 1) * threads * 1_000_000 + run * 20_000;
                 let mut line = json!({"test": "loop", "threads": threads, "iterations": 1000, "elapsed_ns": mean + 900,
-                    "thread_mean_ns": mean, "thread_deviation_ns": mean / 9, "acquisitions": 1000 * threads});
+                    "thread_mean_ns": mean, "thread_deviation_ns": mean / 9,
+                    "thread_least_ns": mean / 2, "thread_most_ns": mean * 3 / 2, "acquisitions": 1000 * threads});
                 if index % 2 == 1 {
                     line["try_steals"] = (900 * threads).into();
                     for position in 0..12 {

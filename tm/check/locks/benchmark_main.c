@@ -203,18 +203,33 @@ static uint64_t run_together(unsigned index, void (*body)(unsigned thread), unsi
     return time_max;
 }
 
+/* The sections of the thread that had fewest in a run and of the one that had most, summed over the runs. */
+static struct {
+    uint64_t least;
+    uint64_t most;
+} served[LOCKS_MAX];
+
 static void throughput(unsigned threads)
 {
     counters_clear();
+    for (unsigned i = 0; i < locks_count; i++)
+        served[i].least = served[i].most = 0;
     for (unsigned run = 0; run < runs; run++)
         for (unsigned i = 0; i < locks_count; i++) {
-            uint64_t time, sections = 0;
+            uint64_t time, sections = 0, least = UINT64_MAX, most = 0;
 
             if (!is_measured(locks[i], threads))
                 continue;
             time = run_together(i, locks[i]->throughput, threads);
-            for (unsigned thread = 0; thread < threads; thread++)
-                sections += benchmark_threads[thread].sections;
+            for (unsigned thread = 0; thread < threads; thread++) {
+                uint64_t of_thread = benchmark_threads[thread].sections;
+
+                sections += of_thread;
+                least = of_thread < least ? of_thread : least;
+                most = of_thread > most ? of_thread : most;
+            }
+            served[i].least += least;
+            served[i].most += most;
             results[i][run] = time * THOUSAND / (sections ? sections : 1);
         }
     for (unsigned i = 0; i < locks_count; i++) {
@@ -226,6 +241,8 @@ static void throughput(unsigned threads)
         add_time(&output, "section_median", median(results[i], runs));
         add_time(&output, "section_min", results[i][0]);
         add_time(&output, "section_max", results[i][runs - 1]);
+        output_member_number(&output, "sections_least", served[i].least);
+        output_member_number(&output, "sections_most", served[i].most);
         add_counters(&output, i);
         output_object_end(&output);
     }
