@@ -116,20 +116,35 @@ static void set_site(unsigned char *site, unsigned char what)
 		WRITE_ONCE(*site, what);
 }
 
-/*
- * A site of a lock that is fought for has to ask. Once in a while a site that need not ask (any more) gets
- * rid of the question.
- */
-static void update_site(const struct cx_account *account, const volatile void *lock, unsigned char *site, bool is_due)
+/* After a charge: what the site should do from now on. */
+static void update_site(const struct cx_account *account, const volatile void *lock, unsigned char *site, bool is_changed)
 {
-	const struct cx_lock_account *slot = lock_slot(lock);
+	if (account == &lock_slot(lock)->account) {
+		if (account->is_window || READ_ONCE(*site) != account->mode)
+			set_site(site, CX_SITE_ASK_FOUGHT);
+	} else if (account->is_window) {
+		set_site(site, CX_SITE_ASK);
+	} else if (is_changed) {
+		set_site(site, account->mode);
+	}
+}
 
-	if (account->is_window)
-		set_site(site, account == &slot->account ? CX_SITE_ASK_FOUGHT : CX_SITE_ASK);
-	else if (account != &slot->account)
-		set_site(site, is_due ? account->mode : READ_ONCE(*site));
-	else if (READ_ONCE(*site) != account->mode)
-		set_site(site, CX_SITE_ASK_FOUGHT);
+/*
+ * A site of locks that are fought for asks each time. It need not where the lock's account and its own
+ * agree; whether they do is looked at once in a while.
+ */
+static void quiet_site(const struct cx_account *account, const volatile void *lock, unsigned char *site, unsigned long caller)
+{
+	const struct cx_site_account *own;
+
+	if (account->is_window || csr_read(CSR_CYCLE) % CX_SAMPLE)
+		return;
+	if (account == &lock_slot(lock)->account) {
+		own = find_site(site, caller);
+		if (!own || own->account.is_window || own->account.mode != account->mode)
+			return;
+	}
+	set_site(site, account->mode);
 }
 
 /* The mode of a section that begins outside a transaction. */
@@ -151,7 +166,7 @@ enum cx_mode cx_ask(const volatile void *lock, unsigned char *site, unsigned lon
 		current_thread_info()->cx_after_commit |= CX_AFTER_ACCOUNT;
 		local_irq_restore(flags);
 	} else {
-		update_site(account, lock, site, csr_read(CSR_CYCLE) % CX_SAMPLE == 0);
+		quiet_site(account, lock, site, caller);
 	}
 	return account->mode;
 }
