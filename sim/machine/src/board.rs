@@ -470,7 +470,7 @@ mod tests {
         let default = Board::from_toml(&format!("{above}[clock]{below}"), "my.toml").expect("a board");
         assert_eq!(default.transactions, TransactionBoard::default());
         for name in Board::preset_names() {
-            let granularity = if name == "metatm-2007" { Granularity::Word32 } else { Granularity::Word };
+            let granularity = if name == "server-2024" { Granularity::Word } else { Granularity::Word32 };
             let expected = TransactionBoard { granularity, ..default.transactions.clone() };
             assert_eq!(Board::preset(name).expect("the preset is valid").transactions, expected, "{name}");
         }
