@@ -147,7 +147,7 @@ static __always_inline void cx_acquired(const volatile void *lock, unsigned char
  */
 static __always_inline void cx_not_in_transaction(void)
 {
-	if (unlikely(xgettxid()))
+	if (static_branch_unlikely(&cx_key) && unlikely(xgettxid()))
 		xrestart(xmetatm_status(XMETATM_CAUSE_NEED_EXCLUSIVE, CX_CODE_EXCLUSIVE));
 }
 
