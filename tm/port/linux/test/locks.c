@@ -16,6 +16,7 @@
 #include <tm/lock/paravirtualized.h>
 #include <tm/lock/queued.h>
 #include <tm/lock/queued_rw.h>
+#include <tm/lock/test_and_set.h>
 #include <tm/lock/ticket.h>
 #include <tm/lock/tx.h>
 #include <tm/lock/unfair.h>
