@@ -227,7 +227,8 @@ fn torn_sections_are_found() {
 fn passes_with_seeds(test: &str, words: &str, seeds: u64) -> Vec<Run> {
     let directory = tempfile::tempdir().unwrap();
     let snapshot = directory.path().join("before");
-    let words = format!("concord.run=locks concord_test.test={test} {words}");
+    // The policy would soon make locks of sections that are hammered.
+    let words = format!("cx.policy=always concord.run=locks concord_test.test={test} {words}");
     let options = Options { ends_at_snapshot: true, ..snapshot_at(SnapshotEvent::RegionBegin, &snapshot) };
     run(Machine::new(txlinux("on", &words, 32, Gear::Functional)).unwrap(), options, Typist::default());
     (1..=seeds).map(|seed| with_seed(&snapshot, seed)).collect()
