@@ -281,25 +281,26 @@ static __always_inline bool cx_is_optimistic(struct static_key_false *key)
  * The functions from here on are the rare cases of those below them, and always their last call. So the
  * common path needs no stack frame, and the return address here is the section's call site.
  */
+
 /* The lock is taken, and the section wants it. */
-static noinline void cx_lock_queue(arch_spinlock_t *lock, unsigned char *site, u32 value)
+static __always_inline void cx_queue(arch_spinlock_t *lock, unsigned char *site, u32 value, unsigned long caller)
 {
 	unsigned long start = csr_read(CSR_CYCLE);
 
 	if (static_branch_unlikely(&cx_key_adaptive))
-		cx_note_fight(lock, site, _RET_IP_);
-	cx_queued_lock_slow(lock, value, _RET_IP_, CONCORD_SECTION_SPIN);
-	cx_acquired(lock, site, _RET_IP_, CX_LOCK, start);
+		cx_note_fight(lock, site, caller);
+	cx_queued_lock_slow(lock, value, caller, CONCORD_SECTION_SPIN);
+	cx_acquired(lock, site, caller, CX_LOCK, start);
+}
+
+static noinline void cx_lock_queue(arch_spinlock_t *lock, unsigned char *site, u32 value)
+{
+	cx_queue(lock, site, value, _RET_IP_);
 }
 
 static noinline unsigned long cx_lock_irqsave_queue(arch_spinlock_t *lock, unsigned char *site, u32 value, unsigned long flags)
 {
-	unsigned long start = csr_read(CSR_CYCLE);
-
-	if (static_branch_unlikely(&cx_key_adaptive))
-		cx_note_fight(lock, site, _RET_IP_);
-	cx_queued_lock_slow(lock, value, _RET_IP_, CONCORD_SECTION_SPIN);
-	cx_acquired(lock, site, _RET_IP_, CX_LOCK, start);
+	cx_queue(lock, site, value, _RET_IP_);
 	return flags;
 }
 
@@ -307,6 +308,21 @@ static __always_inline void cx_is_transactional(const arch_spinlock_t *lock, uns
 {
 	cx_count_transactional();
 	cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, lock, caller);
+}
+
+/* Takes a lock whose account says that its sections are locks for now. */
+static __always_inline void cx_lock_as_lock(arch_spinlock_t *lock, unsigned char *site, unsigned long caller)
+{
+	unsigned long start = csr_read(CSR_CYCLE);
+	int value = 0;
+
+	if (atomic_try_cmpxchg_acquire(&lock->val, &value, _Q_LOCKED_VAL)) {
+		cx_hint_for(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_SPIN, lock, caller);
+	} else {
+		cx_note_fight(lock, site, caller);
+		cx_queued_lock_slow(lock, value, caller, CONCORD_SECTION_SPIN);
+	}
+	cx_acquired(lock, site, caller, CX_LOCK, start);
 }
 
 static __always_inline void cx_lock_after_eliding(arch_spinlock_t *lock, unsigned char *site, unsigned long caller)
@@ -329,18 +345,8 @@ static noinline void cx_lock_slow(arch_spinlock_t *lock, unsigned char *site, un
 /* The site neither elides nor locks without asking, or is inside a transaction. */
 static noinline void cx_lock_by_asking(arch_spinlock_t *lock, unsigned char *site)
 {
-	unsigned long start;
-	int value = 0;
-
 	if (!xgettxid() && cx_ask(lock, site, _RET_IP_) == CX_LOCK) {
-		start = csr_read(CSR_CYCLE);
-		if (atomic_try_cmpxchg_acquire(&lock->val, &value, _Q_LOCKED_VAL)) {
-			cx_hint_for(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_SPIN, lock, _RET_IP_);
-		} else {
-			cx_note_fight(lock, site, _RET_IP_);
-			cx_queued_lock_slow(lock, value, _RET_IP_, CONCORD_SECTION_SPIN);
-		}
-		cx_acquired(lock, site, _RET_IP_, CX_LOCK, start);
+		cx_lock_as_lock(lock, site, _RET_IP_);
 	} else if (cx_elide_fresh(lock, site, _RET_IP_, CONCORD_SECTION_SPIN)) {
 		cx_is_transactional(lock, _RET_IP_);
 	} else {
@@ -403,19 +409,9 @@ static noinline unsigned long cx_lock_irqsave_slow(arch_spinlock_t *lock, unsign
 
 static noinline unsigned long cx_lock_irqsave_by_asking(arch_spinlock_t *lock, unsigned char *site, unsigned long flags)
 {
-	unsigned long start;
-	int value = 0;
-
 	if (!xgettxid() && cx_ask(lock, site, _RET_IP_) == CX_LOCK) {
 		local_irq_disable();
-		start = csr_read(CSR_CYCLE);
-		if (atomic_try_cmpxchg_acquire(&lock->val, &value, _Q_LOCKED_VAL)) {
-			cx_hint_for(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_SPIN, lock, _RET_IP_);
-		} else {
-			cx_note_fight(lock, site, _RET_IP_);
-			cx_queued_lock_slow(lock, value, _RET_IP_, CONCORD_SECTION_SPIN);
-		}
-		cx_acquired(lock, site, _RET_IP_, CX_LOCK, start);
+		cx_lock_as_lock(lock, site, _RET_IP_);
 	} else if (cx_elide_fresh(lock, site, _RET_IP_, CONCORD_SECTION_SPIN)) {
 		cx_is_transactional(lock, _RET_IP_);
 		local_irq_disable();

@@ -17,7 +17,6 @@
 #include <linux/export.h>
 #include <linux/hash.h>
 #include <linux/irqflags.h>
-#include <linux/memblock.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -30,7 +29,6 @@
 
 /* Fights after which a lock's own account decides, if no other lock with the same hash is fought for. */
 #define CX_FIGHTS_MIN 4
-#define CX_FIGHTS_MAX 64
 
 struct cx_site_account {
 	struct cx_account account;
