@@ -3,6 +3,7 @@
 use crate::support::assembler::*;
 use crate::support::bare::*;
 use concord_abi::exit::Exit;
+use concord_abi::htm::Width;
 use concord_machine::board::ContentionKind;
 use concord_machine::run::Options;
 use concord_machine::{Gear, Machine};
@@ -115,6 +116,33 @@ fn nothing_is_lost_where_all_wait_for_one_line() {
             let (logs, _) = run_contended(harts, loops(harts, 20, turn));
             assert_eq!(logs.note(0, 0), 20 * harts as u64, "{name} on {harts} harts");
         }
+    }
+}
+
+/// Whoever has compared and found another value has the line, and succeeds in the next try if it comes soon.
+#[test]
+fn harts_that_compare_and_swap_do_not_keep_each_other_from_success() {
+    const TURNS: u64 = 20;
+    // S9 counts the tries of a turn; Y ends up as their sum.
+    let turn: Turn = &|bare, _| {
+        bare.load(S9, 0);
+        let again = bare.code.here();
+        bare.push(addi(S9, S9, 1));
+        bare.push(ld(S5, S0, 0));
+        bare.push(addi(S6, S5, 1));
+        bare.push(Width::Double.encode_compare_and_swap(S7, S0, S5, S6));
+        bare.code.branch(1, S7, ZERO, again);
+        bare.push(amo_add(ZERO, S1, S9));
+    };
+    for harts in [8, 16] {
+        let build = |bare: &mut Bare| {
+            loops(harts, TURNS, turn)(bare);
+            bare.board.contention.window_cycles = 32;
+        };
+        let (logs, _) = run_contended(harts, build);
+        let (additions, tries) = (logs.note(0, 0), logs.note(0, 1));
+        assert_eq!(additions, TURNS * harts as u64, "{harts} harts");
+        assert!(tries < 3 * additions, "{harts} harts: {tries} tries for {additions} additions");
     }
 }
 

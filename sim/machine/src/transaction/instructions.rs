@@ -216,7 +216,8 @@ impl Machine {
         let new = self.memory.hot[hart].x[(op.imm as u32 >> 27) as usize];
         let physical = self.locate(at, address, Access::Store)?;
         let (_, flags) = self.memory.translate(hart, address, Access::Store, at.cycles())?;
-        self.admit(at, physical, Access::Store)?;
+        // The line comes for writing also where the words differ, so that the next try finds it here.
+        self.memory.own(hart, physical, at.cycles())?;
         self.add_before(at, physical, size_bytes)?;
         let party = if self.transactions.is_active(hart) { Party::Transaction(hart) } else { Party::Arbitrated(hart) };
         let request = self.request(at, party, physical, size_bytes, false);
