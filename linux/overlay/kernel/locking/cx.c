@@ -52,14 +52,17 @@ EXPORT_SYMBOL(cx_queued_lock_slow);
  * Notes a restart of this processor's transaction, and returns their number. One piece of assembler, for
  * the reason that cx_count() gives.
  */
-static __always_inline unsigned long cx_note_restart(const volatile void *lock, unsigned char *site, unsigned long caller)
+static __always_inline unsigned long cx_note_restart(unsigned long cause, const volatile void *lock, unsigned char *site,
+						     unsigned long caller)
 {
+	unsigned long conflict = cause == XMETATM_CAUSE_NONTRANSACTIONAL ? xmetatm_csr_read(CSR_XCONFLICT) : 0;
 	unsigned long after = static_branch_unlikely(&cx_key_adaptive) ? CX_AFTER_ACCOUNT : 0, scratch, restarts;
 
 	asm volatile(".insn i 0x0b, 4, x0, x0, 0\n"	/* xpush */
 		     "	sd %[lock], %[lock_at](%[attempt])\n"
 		     "	sd %[site], %[site_at](%[attempt])\n"
 		     "	sd %[caller], %[caller_at](%[attempt])\n"
+		     "	sd %[conflict], %[conflict_at](%[attempt])\n"
 		     "	ld %[scratch], %[begin_at](%[attempt])\n"
 		     "	beq %[scratch], %[begin], 1f\n"
 		     "	sd %[begin], %[begin_at](%[attempt])\n"
@@ -80,6 +83,7 @@ static __always_inline unsigned long cx_note_restart(const volatile void *lock, 
 		     "	.insn i 0x0b, 5, x0, x0, 0"	/* xpop */
 		     : [scratch] "=&r" (scratch), [restarts] "=&r" (restarts)
 		     : [attempt] "r" (this_cpu_ptr(&cx_attempt)), [lock] "r" (lock), [site] "r" (site), [caller] "r" (caller),
+		       [conflict] "r" (conflict), [conflict_at] "i" (offsetof(struct cx_attempt, conflict)),
 		       [begin] "r" (xmetatm_csr_read(CSR_XBEGINTIME)), [now] "r" (csr_read(CSR_CYCLE)),
 		       [flags] "r" (&current_thread_info()->cx_after_commit), [after] "r" (after),
 		       [lock_at] "i" (offsetof(struct cx_attempt, lock)), [site_at] "i" (offsetof(struct cx_attempt, site)),
@@ -102,7 +106,7 @@ noinline unsigned long cx_retry(unsigned long status, const volatile void *lock,
 {
 	struct cx_statistics *statistics = this_cpu_ptr(&cx_statistics);
 	unsigned long cause = xmetatm_cause(status);
-	unsigned long restarts = cx_note_restart(lock, site, caller);
+	unsigned long restarts = cx_note_restart(cause, lock, site, caller);
 
 	cx_count(&statistics->restarts[cause]);
 	if (xmetatm_code(status) != CX_CODE_NONE)
@@ -137,28 +141,37 @@ noinline bool cx_wait(const volatile void *word, bool nested)
 	return false;
 }
 
+/* A section that waits asks its account again after so many tests of the lock. */
+#define CX_WAIT_TURNS_A_QUESTION 64
+
 /*
  * Waits outside a transaction for a taken lock, whose owner and queue would make a transaction that
- * waits inside lose again and again. Returns false if the section should join the queue instead: its
- * account says so by now, or readers have the lock and it is a reader, or the wait takes too long.
+ * waits inside lose again and again. Returns false if the section should take the lock instead: its
+ * account says so by now, or the wait takes too long. A reader waits also for readers: if it joined
+ * them, the next reader would find it, and the lock would never be free.
  */
 static noinline bool cx_wait_outside(const volatile void *word, unsigned char *site, unsigned long caller, int kind)
 {
 	unsigned long start = csr_read(CSR_CYCLE), flags;
-	unsigned int turns = cx_wait_turns;
-	bool is_free = !READ_ONCE(*(const volatile u32 *)word);
+	/*
+	 * A queue of all processors has to become empty before a transaction can begin. Readers do not wait
+	 * for each other that long, so that one of them may hold the lock while another one interrupts it.
+	 */
+	unsigned int turns = kind == CONCORD_SECTION_READ ? cx_nested_wait_turns : cx_wait_turns * num_online_cpus();
+	bool is_free = !READ_ONCE(*(const volatile u32 *)word), is_counted;
 
-	if (cx_ask(word, site, caller) == CX_LOCK)
+	if (cx_ask(word, site, caller, &is_counted) == CX_LOCK)
 		return false;
 	if (is_free)
 		return true;
 	cx_note_fight(word, site, caller);
-	if (kind == CONCORD_SECTION_READ && !READ_ONCE(((const volatile struct qrwlock *)word)->wlocked))
-		return false;
 	concord_hint(CONCORD_HINT_LOCK_SPIN_BEGIN, word);
 	while (turns-- && !is_free) {
 		concord_hint(CONCORD_HINT_LOCK_TEST, word);
 		is_free = !READ_ONCE(*(const volatile u32 *)word);
+		/* Whoever goes on reading a word that is a lock again is in the way of its queue. */
+		if (turns % CX_WAIT_TURNS_A_QUESTION == 0 && cx_ask(word, site, caller, &is_counted) == CX_LOCK)
+			break;
 	}
 	concord_hint(CONCORD_HINT_LOCK_SPIN_ABANDONED, word);
 	local_irq_save(flags);
@@ -210,7 +223,7 @@ noinline bool cx_elide(const volatile void *word, unsigned char *site, unsigned 
 			return true;
 		xend();
 		if (restarts)
-			cx_charge(word, site, caller, CX_ELIDE, cx_take_lost_cycles(), false);
+			cx_charge(word, site, caller, CX_ELIDE, cx_take_lost_cycles(), false, 0);
 		if (++rounds > CX_ROUNDS_MAX || !cx_wait_outside(word, site, caller, kind))
 			return false;
 		status = xbegin();
@@ -259,13 +272,16 @@ static noinline void cx_acquire(arch_spinlock_t *lock, unsigned long caller)
  */
 static __always_inline bool cx_is_page_table_lock(const void *lock, enum cx_class class)
 {
-#ifdef CONFIG_FLATMEM
-	const void *begin = mem_map, *end = mem_map + max_mapnr;
-#else
-	const void *begin = (void *)VMEMMAP_START, *end = (void *)VMEMMAP_END;
-#endif
+	const void *begin, *end;
 
-	return class == CX_CLASS_mm && static_branch_unlikely(&cx_key_page_table) && lock >= begin && lock < end;
+	if (class != CX_CLASS_mm || !static_branch_unlikely(&cx_key_page_table))
+		return false;
+#ifdef CONFIG_FLATMEM
+	begin = mem_map, end = mem_map + max_mapnr;
+#else
+	begin = (void *)VMEMMAP_START, end = (void *)VMEMMAP_END;
+#endif
+	return lock >= begin && lock < end;
 }
 
 /*
@@ -290,7 +306,7 @@ static __always_inline void cx_queue(arch_spinlock_t *lock, unsigned char *site,
 	if (static_branch_unlikely(&cx_key_adaptive))
 		cx_note_fight(lock, site, caller);
 	cx_queued_lock_slow(lock, value, caller, CONCORD_SECTION_SPIN);
-	cx_acquired(lock, site, caller, CX_LOCK, start);
+	cx_acquired(lock, site, caller, false, start);
 }
 
 static noinline void cx_lock_queue(arch_spinlock_t *lock, unsigned char *site, u32 value)
@@ -306,12 +322,11 @@ static noinline unsigned long cx_lock_irqsave_queue(arch_spinlock_t *lock, unsig
 
 static __always_inline void cx_is_transactional(const arch_spinlock_t *lock, unsigned long caller)
 {
-	cx_count_transactional();
 	cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, lock, caller);
 }
 
 /* Takes a lock whose account says that its sections are locks for now. */
-static __always_inline void cx_lock_as_lock(arch_spinlock_t *lock, unsigned char *site, unsigned long caller)
+static __always_inline void cx_lock_as_lock(arch_spinlock_t *lock, unsigned char *site, unsigned long caller, bool is_counted)
 {
 	unsigned long start = csr_read(CSR_CYCLE);
 	int value = 0;
@@ -322,7 +337,7 @@ static __always_inline void cx_lock_as_lock(arch_spinlock_t *lock, unsigned char
 		cx_note_fight(lock, site, caller);
 		cx_queued_lock_slow(lock, value, caller, CONCORD_SECTION_SPIN);
 	}
-	cx_acquired(lock, site, caller, CX_LOCK, start);
+	cx_acquired(lock, site, caller, is_counted, start);
 }
 
 static __always_inline void cx_lock_after_eliding(arch_spinlock_t *lock, unsigned char *site, unsigned long caller)
@@ -330,7 +345,7 @@ static __always_inline void cx_lock_after_eliding(arch_spinlock_t *lock, unsigne
 	unsigned long start = csr_read(CSR_CYCLE);
 
 	cx_acquire(lock, caller);
-	cx_acquired(lock, site, caller, CX_ELIDE, start);
+	cx_acquired_after_eliding(lock, site, caller, start);
 }
 
 /* The transaction has restarted, or has found the lock taken. */
@@ -345,8 +360,10 @@ static noinline void cx_lock_slow(arch_spinlock_t *lock, unsigned char *site, un
 /* The site neither elides nor locks without asking, or is inside a transaction. */
 static noinline void cx_lock_by_asking(arch_spinlock_t *lock, unsigned char *site)
 {
-	if (!xgettxid() && cx_ask(lock, site, _RET_IP_) == CX_LOCK) {
-		cx_lock_as_lock(lock, site, _RET_IP_);
+	bool is_counted;
+
+	if (!xgettxid() && cx_ask(lock, site, _RET_IP_, &is_counted) == CX_LOCK) {
+		cx_lock_as_lock(lock, site, _RET_IP_, is_counted);
 	} else if (cx_elide_fresh(lock, site, _RET_IP_, CONCORD_SECTION_SPIN)) {
 		cx_is_transactional(lock, _RET_IP_);
 	} else {
@@ -364,7 +381,7 @@ static __always_inline void cx_lock(spinlock_t *lock, unsigned char *site, struc
 {
 	arch_spinlock_t *word = &lock->rlock.raw_lock;
 	unsigned long status;
-	unsigned char mode;
+	unsigned int mode;
 	int value = 0;
 
 	if (!static_branch_unlikely(&cx_key) || !cx_is_optimistic(key)) {
@@ -378,8 +395,7 @@ as_lock:
 	} else if (likely((mode = READ_ONCE(*site)) == CX_ELIDE)) {
 		status = xbegin();
 		if (likely(!status) && likely(xtest_w(word, 0))) {
-			cx_count_transactional();
-			cx_hint(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, word);
+					cx_hint(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, word);
 		} else {
 			cx_lock_slow(word, site, status);
 		}
@@ -409,9 +425,11 @@ static noinline unsigned long cx_lock_irqsave_slow(arch_spinlock_t *lock, unsign
 
 static noinline unsigned long cx_lock_irqsave_by_asking(arch_spinlock_t *lock, unsigned char *site, unsigned long flags)
 {
-	if (!xgettxid() && cx_ask(lock, site, _RET_IP_) == CX_LOCK) {
+	bool is_counted;
+
+	if (!xgettxid() && cx_ask(lock, site, _RET_IP_, &is_counted) == CX_LOCK) {
 		local_irq_disable();
-		cx_lock_as_lock(lock, site, _RET_IP_);
+		cx_lock_as_lock(lock, site, _RET_IP_, is_counted);
 	} else if (cx_elide_fresh(lock, site, _RET_IP_, CONCORD_SECTION_SPIN)) {
 		cx_is_transactional(lock, _RET_IP_);
 		local_irq_disable();
@@ -426,7 +444,7 @@ static __always_inline unsigned long cx_lock_irqsave(spinlock_t *lock, unsigned 
 {
 	arch_spinlock_t *word = &lock->rlock.raw_lock;
 	unsigned long status, flags;
-	unsigned char mode;
+	unsigned int mode;
 	int value = 0;
 
 	local_save_flags(flags);
@@ -447,7 +465,6 @@ as_lock:
 	status = xbegin();
 	if (unlikely(status) || unlikely(!xtest_w(word, 0)))
 		return cx_lock_irqsave_slow(word, site, status, flags);
-	cx_count_transactional();
 	cx_hint(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, word);
 	local_irq_disable();
 	return flags;
@@ -461,6 +478,15 @@ static __always_inline int cx_trylock_as_lock(arch_spinlock_t *lock, unsigned lo
 	return 1;
 }
 
+/* Nothing has begun: neither the transaction nor what the account expects of it. */
+static __always_inline int cx_trylock_fails(arch_spinlock_t *lock, unsigned char *site, unsigned long caller)
+{
+	xend();
+	if (static_branch_unlikely(&cx_key_adaptive) && !xgettxid())
+		cx_charge(lock, site, caller, CX_ELIDE, cx_take_lost_cycles(), false, 0);
+	return 0;
+}
+
 static noinline int cx_trylock_slow(arch_spinlock_t *lock, unsigned char *site, unsigned long status)
 {
 	unsigned long start;
@@ -469,13 +495,11 @@ static noinline int cx_trylock_slow(arch_spinlock_t *lock, unsigned char *site, 
 	if (!cx_retry(status, lock, site, _RET_IP_)) {
 		start = csr_read(CSR_CYCLE);
 		is_taken = cx_trylock_as_lock(lock, _RET_IP_);
-		cx_acquired(lock, site, _RET_IP_, CX_ELIDE, start);
+		cx_acquired_after_eliding(lock, site, _RET_IP_, start);
 		return is_taken;
 	}
-	if (!xtest_w(lock, 0)) {
-		xend();
-		return 0;
-	}
+	if (!xtest_w(lock, 0))
+		return cx_trylock_fails(lock, site, _RET_IP_);
 	cx_is_transactional(lock, _RET_IP_);
 	return 1;
 }
@@ -483,21 +507,21 @@ static noinline int cx_trylock_slow(arch_spinlock_t *lock, unsigned char *site, 
 static noinline int cx_trylock_by_asking(arch_spinlock_t *lock, unsigned char *site)
 {
 	unsigned long status;
+	bool is_counted;
 	int is_taken;
 
-	if (!xgettxid() && cx_ask(lock, site, _RET_IP_) == CX_LOCK) {
+	if (!xgettxid() && cx_ask(lock, site, _RET_IP_, &is_counted) == CX_LOCK) {
 		is_taken = cx_trylock_as_lock(lock, _RET_IP_);
 		/* Whoever only tries never waits. */
-		cx_charge(lock, site, _RET_IP_, CX_LOCK, 0, true);
+		if (is_counted && is_taken)
+			cx_charge_later(lock, site, _RET_IP_, CX_LOCK, 0, false);
 		return is_taken;
 	}
 	status = xbegin();
 	if (status)
 		return cx_trylock_slow(lock, site, status);
-	if (!xtest_w(lock, 0)) {
-		xend();
-		return 0;
-	}
+	if (!xtest_w(lock, 0))
+		return cx_trylock_fails(lock, site, _RET_IP_);
 	cx_is_transactional(lock, _RET_IP_);
 	return 1;
 }
@@ -506,7 +530,7 @@ static __always_inline int cx_trylock(spinlock_t *lock, unsigned char *site, str
 {
 	arch_spinlock_t *word = &lock->rlock.raw_lock;
 	unsigned long status;
-	unsigned char mode;
+	unsigned int mode;
 
 	if (!static_branch_unlikely(&cx_key) || !cx_is_optimistic(key))
 		return cx_queued_trylock(word, CONCORD_SECTION_SPIN);
@@ -527,44 +551,43 @@ static __always_inline int cx_trylock(spinlock_t *lock, unsigned char *site, str
 		xend();
 		return 0;
 	}
-	cx_count_transactional();
 	cx_hint(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_SPIN, word);
 	return 1;
 }
 
 #define CX_FORMS(class)									\
-void __lockfunc cx_spin_lock_##class(spinlock_t *lock, unsigned char *site)		\
+void CX_LOCKFUNC cx_spin_lock_##class(spinlock_t *lock, unsigned char *site)		\
 {											\
 	cx_lock(lock, site, &cx_key_##class, CX_CLASS_##class);				\
 }											\
 EXPORT_SYMBOL(cx_spin_lock_##class);							\
 											\
-void __lockfunc cx_spin_lock_bh_##class(spinlock_t *lock, unsigned char *site)		\
+void CX_LOCKFUNC cx_spin_lock_bh_##class(spinlock_t *lock, unsigned char *site)		\
 {											\
 	__local_bh_disable_ip(_RET_IP_, SOFTIRQ_LOCK_OFFSET);				\
 	cx_lock(lock, site, &cx_key_##class, CX_CLASS_##class);				\
 }											\
 EXPORT_SYMBOL(cx_spin_lock_bh_##class);							\
 											\
-void __lockfunc cx_spin_lock_irq_##class(spinlock_t *lock, unsigned char *site)		\
+void CX_LOCKFUNC cx_spin_lock_irq_##class(spinlock_t *lock, unsigned char *site)		\
 {											\
 	cx_lock_irqsave(lock, site, &cx_key_##class);					\
 }											\
 EXPORT_SYMBOL(cx_spin_lock_irq_##class);						\
 											\
-unsigned long __lockfunc cx_spin_lock_irqsave_##class(spinlock_t *lock, unsigned char *site)	\
+unsigned long CX_LOCKFUNC cx_spin_lock_irqsave_##class(spinlock_t *lock, unsigned char *site)	\
 {											\
 	return cx_lock_irqsave(lock, site, &cx_key_##class);				\
 }											\
 EXPORT_SYMBOL(cx_spin_lock_irqsave_##class);						\
 											\
-int __lockfunc cx_spin_trylock_##class(spinlock_t *lock, unsigned char *site)		\
+int CX_LOCKFUNC cx_spin_trylock_##class(spinlock_t *lock, unsigned char *site)		\
 {											\
 	return cx_trylock(lock, site, &cx_key_##class, CX_CLASS_##class);		\
 }											\
 EXPORT_SYMBOL(cx_spin_trylock_##class);							\
 											\
-int __lockfunc cx_spin_trylock_bh_##class(spinlock_t *lock, unsigned char *site)	\
+int CX_LOCKFUNC cx_spin_trylock_bh_##class(spinlock_t *lock, unsigned char *site)	\
 {											\
 	__local_bh_disable_ip(_RET_IP_, SOFTIRQ_LOCK_OFFSET);				\
 	if (cx_trylock(lock, site, &cx_key_##class, CX_CLASS_##class))			\
@@ -575,39 +598,36 @@ int __lockfunc cx_spin_trylock_bh_##class(spinlock_t *lock, unsigned char *site)
 EXPORT_SYMBOL(cx_spin_trylock_bh_##class);
 CX_CLASSES(CX_FORMS)
 
-/*
- * Ends a section, whichever way it began. If the lock reads 0, this section did not take it, and no
- * other processor can have taken it since, so the section is a transaction.
- */
+/* Ends a section, whichever way it began. */
 static __always_inline void cx_leave(arch_spinlock_t *lock)
 {
-	if (static_branch_unlikely(&cx_key) && likely(!atomic_read(&lock->val)))
+	if (cx_is_elided(&lock->val))
 		cx_commit(lock);
 	else
 		cx_queued_unlock(lock);
 }
 
-void __lockfunc cx_spin_unlock(spinlock_t *lock)
+void CX_LOCKFUNC cx_spin_unlock(spinlock_t *lock)
 {
 	cx_leave(&lock->rlock.raw_lock);
 }
 EXPORT_SYMBOL(cx_spin_unlock);
 
-void __lockfunc cx_spin_unlock_bh(spinlock_t *lock)
+void CX_LOCKFUNC cx_spin_unlock_bh(spinlock_t *lock)
 {
 	cx_leave(&lock->rlock.raw_lock);
 	__local_bh_enable_ip(_RET_IP_, SOFTIRQ_LOCK_OFFSET);
 }
 EXPORT_SYMBOL(cx_spin_unlock_bh);
 
-void __lockfunc cx_spin_unlock_irq(spinlock_t *lock)
+void CX_LOCKFUNC cx_spin_unlock_irq(spinlock_t *lock)
 {
 	cx_leave(&lock->rlock.raw_lock);
 	local_irq_enable();
 }
 EXPORT_SYMBOL(cx_spin_unlock_irq);
 
-void __lockfunc cx_spin_unlock_irqrestore(spinlock_t *lock, unsigned long flags)
+void CX_LOCKFUNC cx_spin_unlock_irqrestore(spinlock_t *lock, unsigned long flags)
 {
 	cx_leave(&lock->rlock.raw_lock);
 	local_irq_restore(flags);

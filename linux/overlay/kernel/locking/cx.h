@@ -30,6 +30,9 @@ DECLARE_STATIC_KEY_FALSE(cx_key_rwlock);
 CX_CLASSES(CX_DECLARE)
 #undef CX_DECLARE
 
+/* The functions that every section calls begin at a cache line, so that they take few of them. */
+#define CX_LOCKFUNC __lockfunc ____cacheline_aligned
+
 #define CX_CAUSES (XMETATM_CAUSE_DEPTH + 1)
 
 /* Restarts of one transaction after which its outermost section takes the lock, by cause of the last. */
@@ -97,19 +100,26 @@ struct cx_attempt {
 	unsigned long restarts;
 	/* Cycles lost, and not charged to an account yet. */
 	unsigned long lost_cycles;
+	/* Where it last lost to an access outside transactions: a physical address, or 0. */
+	unsigned long conflict;
 };
 DECLARE_PER_CPU(struct cx_attempt, cx_attempt);
 
 /* In thread_info's cx_after_commit, beside CX_AFTER_INTERRUPTS: cx_attempt has something to charge. */
 #define CX_AFTER_ACCOUNT 2
+/* Always set with cx.statistics=on: commits are counted. */
+#define CX_AFTER_COUNT 4
 void cx_after_commit(void);
 
-enum cx_mode cx_ask(const volatile void *lock, unsigned char *site, unsigned long caller);
+enum cx_mode cx_ask(const volatile void *lock, unsigned char *site, unsigned long caller, bool *is_counted);
 void cx_note_fight(const volatile void *lock, unsigned char *site, unsigned long caller);
 void cx_charge(const volatile void *lock, unsigned char *site, unsigned long caller, enum cx_mode mode, unsigned long cycles,
-	       bool is_end);
+	       bool is_end, unsigned long conflict);
+void cx_charge_later(const volatile void *lock, unsigned char *site, unsigned long caller, enum cx_mode mode,
+		     unsigned long cycles, bool is_sample);
 unsigned long cx_take_lost_cycles(void);
 void cx_site_init(void);
+void cx_count_commits(void);
 int cx_sites_show(struct seq_file *file, void *unused);
 
 unsigned long cx_retry(unsigned long status, const volatile void *lock, unsigned char *site, unsigned long caller);
@@ -119,26 +129,29 @@ bool cx_elide_fresh(const volatile void *word, unsigned char *site, unsigned lon
 
 /* Acquiring a lock that nobody has takes fewer cycles. */
 #define CX_LONG_ACQUIRE_CYCLES 128
-/* Outside a window, one in so many long acquisitions is charged, and counts for all of them. */
+/* Of the acquisitions that are not counted, one in so many long ones is charged, and counts for all of them. */
 #define CX_SAMPLE 32
 
-/*
- * For a section that has taken its lock, by the mode that it had asked for: charges the cycles that this
- * took.
- */
+/* For a section that has taken its lock, as it was to: charges the cycles that this took. */
 static __always_inline void cx_acquired(const volatile void *lock, unsigned char *site, unsigned long caller,
-					enum cx_mode mode, unsigned long start)
+					bool is_counted, unsigned long start)
 {
 	unsigned long now = csr_read(CSR_CYCLE), cycles = now - start;
 
 	if (!static_branch_unlikely(&cx_key_adaptive))
 		return;
-	if (mode == CX_ELIDE)
-		cx_charge(lock, site, caller, mode, cx_take_lost_cycles() + cycles, true);
-	else if (READ_ONCE(*site) >= CX_SITE_ASK)
-		cx_charge(lock, site, caller, mode, cycles > CX_LONG_ACQUIRE_CYCLES ? cycles : 0, true);
+	if (is_counted)
+		cx_charge_later(lock, site, caller, CX_LOCK, cycles > CX_LONG_ACQUIRE_CYCLES ? cycles : 0, false);
 	else if (unlikely(cycles > CX_LONG_ACQUIRE_CYCLES) && now % CX_SAMPLE == 0)
-		cx_charge(lock, site, caller, mode, cycles * CX_SAMPLE, true);
+		cx_charge_later(lock, site, caller, CX_LOCK, cycles * CX_SAMPLE, true);
+}
+
+/* For a section that was to be a transaction and has taken its lock. */
+static __always_inline void cx_acquired_after_eliding(const volatile void *lock, unsigned char *site, unsigned long caller,
+						      unsigned long start)
+{
+	if (static_branch_unlikely(&cx_key_adaptive))
+		cx_charge_later(lock, site, caller, CX_ELIDE, cx_take_lost_cycles() + csr_read(CSR_CYCLE) - start, false);
 }
 
 /*
@@ -156,10 +169,14 @@ static __always_inline bool cx_is_nested(void)
 	return xmetatm_depth(xmetatm_csr_read(CSR_XSTATUS)) > 1;
 }
 
-static __always_inline void cx_count_transactional(void)
+/*
+ * Whether the section that ends is a transaction. If its lock reads 0, it did not take it, and no other
+ * processor can have taken it since. The order of the questions matters: the line of a lock that was
+ * taken belongs to those who wait for it, and reading the word would fetch it once more than the release.
+ */
+static __always_inline bool cx_is_elided(const atomic_t *word)
 {
-	if (static_branch_unlikely(&cx_key_statistics))
-		__this_cpu_inc(cx_statistics.transactional);
+	return static_branch_unlikely(&cx_key) && likely(xgettxid()) && likely(!atomic_read(word));
 }
 
 static __always_inline void cx_commit(const volatile void *word)

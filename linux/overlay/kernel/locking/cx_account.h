@@ -11,9 +11,10 @@
  * - While the mode in force has lost less than the account's patience, nothing happens.
  * - Then a window measures that mode. If the other mode promises to be cheaper, it comes into force, and
  *   a window measures it too. A mode never tried promises to cost nothing.
- * - Otherwise the patience doubles, up to CX_PATIENCE_MAX. After one such window, then two, four and so
+ * - Otherwise the patience doubles, up to a bound. After one such window, then two, four and so
  *   on, up to CX_QUIET_MAX, the other mode is tried in a window although its old mean does not promise
- *   anything, because circumstances change.
+ *   anything, because circumstances change. A mode that loses more than twice what it ever did makes
+ *   that number one again.
  *
  * This is the doubling of ski rental (Karlin, Manasse, McGeoch, Owicki: "Competitive Randomized Algorithms
  * for Nonuniform Problems", Algorithmica 1994): a trial of the other mode costs a bounded number of
@@ -25,6 +26,8 @@
 /* How a section runs. CX_ELIDE is 0, so that a site in zeroed memory begins there. */
 enum cx_mode { CX_ELIDE, CX_LOCK, CX_MODES };
 
+enum cx_window { CX_NO_WINDOW, CX_WINDOW_OF_MODE, CX_TRIAL };
+
 /* Executions in a window. */
 #define CX_WINDOW 32
 /* A window ends early when its executions have lost this many cycles. */
@@ -34,10 +37,23 @@ enum cx_mode { CX_ELIDE, CX_LOCK, CX_MODES };
 /* Cycles that the mode in force may lose before a window measures it. */
 #define CX_PATIENCE_MIN 4096
 #define CX_PATIENCE_MAX (1 << 17)
+/* A mode that always loses is not measured all the time: patience grows from what so many executions lose to what so many do. */
+#define CX_PATIENCE_EXECUTIONS_MIN 128
+#define CX_PATIENCE_EXECUTIONS_MAX 1024
+#define CX_PATIENCE_LIMIT (1 << 30)
+/*
+ * A section that loses to stores of user programs looks at a word by which they decide whether a thread sleeps
+ * (a futex). Its lock keeps threads apart while they wait for it, and without that wait more of them sleep
+ * and are woken, which costs more cycles than any section sees. So many such executions in a window
+ * are enough for the lock.
+ */
+#define CX_DISTURBED_MIN (CX_WINDOW / 8)
 /* More than this an execution cannot lose, as far as an account is concerned. */
 #define CX_CYCLES_MAX (1 << 22)
 /* A mode has to be cheaper by more than this many cycles, and by an eighth, to replace the other. */
 #define CX_MARGIN_CYCLES 16
+/* A mode that loses twice what it ever did, and this many cycles more, is a reason to try the other soon. */
+#define CX_SURPRISE_CYCLES 64
 
 struct cx_account {
 	/* Cycles lost since the beginning, by mode. */
@@ -47,15 +63,18 @@ struct cx_account {
 	/* Cycles lost in this window or, outside a window, since the last one. */
 	unsigned int lost_cycles;
 	unsigned int patience_cycles;
+	/* The greatest mean of the mode in force, since it came into force. */
+	unsigned int worst_cycles;
 	/* Executions of this window, and those that are yet to pass before it begins to count. */
 	unsigned char executions;
 	unsigned char warm_up;
+	/* Executions of this window that lost to stores of user programs. */
+	unsigned char disturbed;
 	/* Executions after a change of mode that still feel the mode before: 0 where nobody queues. */
 	unsigned char warm_up_executions;
 	unsigned char mode;
-	unsigned char is_window;
-	/* The window is that of a mode that is tried without promise. */
-	unsigned char is_trial;
+	/* What is measured, an enum cx_window: the mode in force, or one that is tried without promise. */
+	unsigned char window;
 	/* Windows that have confirmed the mode since the last trial, and how many it takes for the next. */
 	unsigned short quiet_windows;
 	unsigned short quiet_windows_min;
@@ -69,67 +88,89 @@ static inline void cx_account_begin(struct cx_account *account, enum cx_mode mod
 	account->warm_up_executions = warm_up_executions;
 	account->warm_up = 0;
 	account->mode = mode;
-	account->is_window = 0;
-	account->is_trial = 0;
+	account->window = CX_NO_WINDOW;
 	account->quiet_windows = 0;
 	account->quiet_windows_min = 1;
 	account->executions = 0;
+	account->disturbed = 0;
 	account->lost_cycles = 0;
 	account->patience_cycles = CX_PATIENCE_MIN;
+	account->worst_cycles = 0;
 	account->mean_cycles[CX_ELIDE] = 0;
 	account->mean_cycles[CX_LOCK] = 0;
 }
 
-static inline void cx_account_open_window(struct cx_account *account)
+static inline void cx_account_open_window(struct cx_account *account, enum cx_window window)
 {
-	account->is_window = 1;
+	account->window = window;
 	account->executions = 0;
+	account->disturbed = 0;
 	account->lost_cycles = 0;
 }
 
 /* The cycles that are enough to see that a mode is no better than the other. */
 static inline unsigned int cx_account_window_cycles_max(const struct cx_account *account)
 {
-	if (account->is_trial)
+	if (account->window == CX_TRIAL)
 		return 2 * CX_WINDOW * (account->mean_cycles[!account->mode] + CX_MARGIN_CYCLES);
 	return CX_WINDOW_CYCLES_MAX * (1 + account->warm_up_executions);
+}
+
+static inline unsigned int cx_account_next_patience(unsigned int patience_cycles, unsigned int mean_cycles)
+{
+	unsigned int max = CX_PATIENCE_MAX, next = 2 * patience_cycles;
+
+	if (mean_cycles > CX_PATIENCE_LIMIT / CX_PATIENCE_EXECUTIONS_MAX)
+		mean_cycles = CX_PATIENCE_LIMIT / CX_PATIENCE_EXECUTIONS_MAX;
+	if (next < mean_cycles * CX_PATIENCE_EXECUTIONS_MIN)
+		next = mean_cycles * CX_PATIENCE_EXECUTIONS_MIN;
+	if (max < mean_cycles * CX_PATIENCE_EXECUTIONS_MAX)
+		max = mean_cycles * CX_PATIENCE_EXECUTIONS_MAX;
+	return next < max ? next : max;
 }
 
 static inline void cx_account_close_window(struct cx_account *account)
 {
 	unsigned int other = !account->mode, executions = account->executions ? account->executions : 1;
-	unsigned int mean = account->lost_cycles / executions, is_better;
+	unsigned int mean = account->lost_cycles / executions, is_better, is_trial = account->window == CX_TRIAL;
 
+	if (account->disturbed >= CX_DISTURBED_MIN)
+		mean = CX_CYCLES_MAX;
 	account->mean_cycles[account->mode] = mean;
 	is_better = mean > account->mean_cycles[other] + account->mean_cycles[other] / 8 + CX_MARGIN_CYCLES;
-	if (account->is_trial) {
+	if (is_trial) {
 		account->quiet_windows = 0;
 		if (!is_better)
 			account->quiet_windows_min = 1;
 		else if (account->quiet_windows_min < CX_QUIET_MAX)
 			account->quiet_windows_min *= 2;
+	} else if (mean > 2 * account->worst_cycles + CX_SURPRISE_CYCLES) {
+		account->quiet_windows_min = 1;
 	}
-	account->is_trial = 0;
-	if (!is_better && mean > CX_MARGIN_CYCLES && ++account->quiet_windows >= account->quiet_windows_min)
-		account->is_trial = 1;
-	if (is_better || account->is_trial) {
+	/* A failed trial says nothing about the mode in force; any other change of mode begins anew. */
+	if (is_better && !is_trial)
+		account->worst_cycles = 0;
+	else if (!is_better && (is_trial || mean > account->worst_cycles))
+		account->worst_cycles = mean;
+	is_trial = !is_better && mean > CX_MARGIN_CYCLES && ++account->quiet_windows >= account->quiet_windows_min;
+	if (is_better || is_trial) {
 		account->mode = other;
-		cx_account_open_window(account);
+		cx_account_open_window(account, is_trial ? CX_TRIAL : CX_WINDOW_OF_MODE);
 		account->warm_up = account->warm_up_executions;
 		return;
 	}
-	account->is_window = 0;
+	account->window = CX_NO_WINDOW;
 	account->lost_cycles = 0;
-	if (account->patience_cycles < CX_PATIENCE_MAX)
-		account->patience_cycles *= 2;
+	account->patience_cycles = cx_account_next_patience(account->patience_cycles, mean);
 }
 
 /*
  * A section has lost these cycles in this mode. It reports once at its end, and may report before that. In
- * a window every section reports, also one that has lost nothing. Returns true if the account now wants
- * something else.
+ * a window every section reports, also one that has lost nothing. `is_disturbed`: it lost to a store of a
+ * user program. Returns true if the account now wants something else.
  */
-static inline int cx_account_charge(struct cx_account *account, enum cx_mode mode, unsigned long cycles, int is_end)
+static inline int cx_account_charge(struct cx_account *account, enum cx_mode mode, unsigned long cycles, int is_end,
+				    int is_disturbed)
 {
 	account->total_cycles[mode] += cycles;
 	/* It began before the present mode came into force. */
@@ -140,13 +181,14 @@ static inline int cx_account_charge(struct cx_account *account, enum cx_mode mod
 		return 0;
 	}
 	account->lost_cycles += cycles < CX_CYCLES_MAX ? cycles : CX_CYCLES_MAX;
-	if (!account->is_window) {
+	if (!account->window) {
 		if (account->lost_cycles < account->patience_cycles)
 			return 0;
-		cx_account_open_window(account);
+		cx_account_open_window(account, CX_WINDOW_OF_MODE);
 		return 1;
 	}
 	account->executions += is_end;
+	account->disturbed += is_disturbed;
 	if (account->executions < CX_WINDOW && account->lost_cycles < cx_account_window_cycles_max(account))
 		return 0;
 	cx_account_close_window(account);

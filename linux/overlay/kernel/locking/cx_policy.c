@@ -188,7 +188,7 @@ static int __init cx_init(void)
 	if (is_one_of("seqcount", seqcount, "late", "twice"))
 		static_branch_enable(&cx_key_seqcount);
 	if (is_one_of("statistics", statistics, "on", "off"))
-		static_branch_enable(&cx_key_statistics);
+		cx_count_commits();
 
 	if (!strcmp(mode, "on")) {
 		is_on = true;

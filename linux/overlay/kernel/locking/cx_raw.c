@@ -49,10 +49,11 @@ static __always_inline void cx_raw_take(arch_spinlock_t *lock, unsigned long cal
 static noinline void cx_raw_begin(arch_spinlock_t *lock, unsigned char *site, unsigned long caller)
 {
 	enum cx_mode mode = CX_ELIDE;
+	bool is_counted = false;
 	unsigned long start;
 
 	if (!xgettxid() && READ_ONCE(*site) != CX_ELIDE)
-		mode = READ_ONCE(*site) == CX_LOCK ? CX_LOCK : cx_ask(lock, site, caller);
+		mode = READ_ONCE(*site) == CX_LOCK ? CX_LOCK : cx_ask(lock, site, caller, &is_counted);
 	if (mode == CX_ELIDE && cx_elide_fresh(lock, site, caller, CONCORD_SECTION_RAW)) {
 		cx_hint_for(CONCORD_HINT_SECTION_TRANSACTIONAL + CONCORD_SECTION_RAW, lock, caller);
 		return;
@@ -61,7 +62,10 @@ static noinline void cx_raw_begin(arch_spinlock_t *lock, unsigned char *site, un
 	if (atomic_read(&lock->val))
 		cx_note_fight(lock, site, caller);
 	cx_raw_take(lock, caller);
-	cx_acquired(lock, site, caller, mode, start);
+	if (mode == CX_ELIDE)
+		cx_acquired_after_eliding(lock, site, caller, start);
+	else
+		cx_acquired(lock, site, caller, is_counted, start);
 }
 
 /* No raw lock of a wake-up begins a transaction: the scheduler's own locks protect what runs on a processor. */
@@ -79,7 +83,7 @@ static __always_inline void cx_raw_lock(raw_spinlock_t *lock, unsigned char *sit
 
 static __always_inline void cx_raw_leave(raw_spinlock_t *lock, struct static_key_false *own)
 {
-	if (!static_branch_unlikely(&cx_key) || atomic_read(&lock->raw_lock.val))
+	if (!cx_is_elided(&lock->raw_lock.val))
 		arch_spin_unlock(&lock->raw_lock);
 	else if (static_branch_unlikely(own))
 		cx_commit(lock);
@@ -88,20 +92,20 @@ static __always_inline void cx_raw_leave(raw_spinlock_t *lock, struct static_key
 }
 
 #define CX_FORMS(class)										\
-void __lockfunc cx_raw_spin_lock_##class(raw_spinlock_t *lock, unsigned char *site)		\
+void CX_LOCKFUNC cx_raw_spin_lock_##class(raw_spinlock_t *lock, unsigned char *site)		\
 {												\
 	cx_raw_lock(lock, site, &cx_key_raw_##class, &cx_key_##class);				\
 }												\
 EXPORT_SYMBOL(cx_raw_spin_lock_##class);							\
 												\
-void __lockfunc cx_raw_spin_lock_irq_##class(raw_spinlock_t *lock, unsigned char *site)		\
+void CX_LOCKFUNC cx_raw_spin_lock_irq_##class(raw_spinlock_t *lock, unsigned char *site)		\
 {												\
 	local_irq_disable();									\
 	cx_raw_lock(lock, site, &cx_key_raw_##class, &cx_key_##class);				\
 }												\
 EXPORT_SYMBOL(cx_raw_spin_lock_irq_##class);							\
 												\
-unsigned long __lockfunc cx_raw_spin_lock_irqsave_##class(raw_spinlock_t *lock, unsigned char *site)	\
+unsigned long CX_LOCKFUNC cx_raw_spin_lock_irqsave_##class(raw_spinlock_t *lock, unsigned char *site)	\
 {												\
 	unsigned long flags;									\
 												\
@@ -111,7 +115,7 @@ unsigned long __lockfunc cx_raw_spin_lock_irqsave_##class(raw_spinlock_t *lock, 
 }												\
 EXPORT_SYMBOL(cx_raw_spin_lock_irqsave_##class);						\
 												\
-int __lockfunc cx_raw_spin_trylock_##class(raw_spinlock_t *lock, unsigned char *site)		\
+int CX_LOCKFUNC cx_raw_spin_trylock_##class(raw_spinlock_t *lock, unsigned char *site)		\
 {												\
 	if (static_branch_unlikely(&cx_key_##class) && xgettxid()) {				\
 		if (!xtest_w(lock, 0))								\
@@ -126,20 +130,20 @@ int __lockfunc cx_raw_spin_trylock_##class(raw_spinlock_t *lock, unsigned char *
 }												\
 EXPORT_SYMBOL(cx_raw_spin_trylock_##class);							\
 												\
-void __lockfunc cx_raw_spin_unlock_##class(raw_spinlock_t *lock)				\
+void CX_LOCKFUNC cx_raw_spin_unlock_##class(raw_spinlock_t *lock)				\
 {												\
 	cx_raw_leave(lock, &cx_key_raw_##class);						\
 }												\
 EXPORT_SYMBOL(cx_raw_spin_unlock_##class);							\
 												\
-void __lockfunc cx_raw_spin_unlock_irq_##class(raw_spinlock_t *lock)				\
+void CX_LOCKFUNC cx_raw_spin_unlock_irq_##class(raw_spinlock_t *lock)				\
 {												\
 	cx_raw_leave(lock, &cx_key_raw_##class);						\
 	local_irq_enable();									\
 }												\
 EXPORT_SYMBOL(cx_raw_spin_unlock_irq_##class);							\
 												\
-void __lockfunc cx_raw_spin_unlock_irqrestore_##class(raw_spinlock_t *lock, unsigned long flags)	\
+void CX_LOCKFUNC cx_raw_spin_unlock_irqrestore_##class(raw_spinlock_t *lock, unsigned long flags)	\
 {												\
 	cx_raw_leave(lock, &cx_key_raw_##class);						\
 	local_irq_restore(flags);								\

@@ -77,7 +77,7 @@ static __always_inline void cx_rwlock_after_eliding(rwlock_t *lock, unsigned cha
 	unsigned long start = csr_read(CSR_CYCLE);
 
 	cx_rwlock_slow(lock, caller, kind);
-	cx_acquired(lock, site, caller, CX_ELIDE, start);
+	cx_acquired_after_eliding(lock, site, caller, start);
 }
 
 static noinline void cx_rwlock_enter_slow(rwlock_t *lock, unsigned char *site, unsigned long status, int kind)
@@ -92,25 +92,26 @@ static noinline void cx_rwlock_queue(rwlock_t *lock, unsigned char *site, int ki
 {
 	cx_note_fight(lock, site, _RET_IP_);
 	cx_rwlock_slow(lock, _RET_IP_, kind);
-	cx_acquired(lock, site, _RET_IP_, CX_LOCK, start);
+	cx_acquired(lock, site, _RET_IP_, false, start);
 }
 
 static noinline void cx_rwlock_took_long(rwlock_t *lock, unsigned char *site, unsigned long start)
 {
-	cx_acquired(lock, site, _RET_IP_, CX_LOCK, start);
+	cx_acquired(lock, site, _RET_IP_, false, start);
 }
 
 static noinline void cx_rwlock_by_asking(rwlock_t *lock, unsigned char *site, int kind)
 {
 	unsigned long start;
+	bool is_counted;
 
-	if (!xgettxid() && cx_ask(lock, site, _RET_IP_) == CX_LOCK) {
+	if (!xgettxid() && cx_ask(lock, site, _RET_IP_, &is_counted) == CX_LOCK) {
 		start = csr_read(CSR_CYCLE);
 		if (!cx_rwlock_try(lock, _RET_IP_, kind)) {
 			cx_note_fight(lock, site, _RET_IP_);
 			cx_rwlock_slow(lock, _RET_IP_, kind);
 		}
-		cx_acquired(lock, site, _RET_IP_, CX_LOCK, start);
+		cx_acquired(lock, site, _RET_IP_, is_counted, start);
 	} else if (cx_elide_fresh(lock, site, _RET_IP_, kind)) {
 		cx_rwlock_is_transactional(lock, _RET_IP_, kind);
 	} else {
@@ -189,7 +190,7 @@ static __always_inline int cx_rwlock_trylock(rwlock_t *lock, unsigned char *site
 
 static __always_inline void cx_rwlock_unlock(rwlock_t *lock, int kind)
 {
-	if (static_branch_unlikely(&cx_key) && likely(!atomic_read(&lock->raw_lock.cnts))) {
+	if (cx_is_elided(&lock->raw_lock.cnts)) {
 		cx_commit(lock);
 		return;
 	}
@@ -201,27 +202,27 @@ static __always_inline void cx_rwlock_unlock(rwlock_t *lock, int kind)
 }
 
 #define CX_FORMS(side, kind)							\
-void __lockfunc cx_##side##_lock(rwlock_t *lock, unsigned char *site)		\
+void CX_LOCKFUNC cx_##side##_lock(rwlock_t *lock, unsigned char *site)		\
 {										\
 	cx_rwlock_lock(lock, site, kind);					\
 }										\
 EXPORT_SYMBOL(cx_##side##_lock);						\
 										\
-void __lockfunc cx_##side##_lock_bh(rwlock_t *lock, unsigned char *site)	\
+void CX_LOCKFUNC cx_##side##_lock_bh(rwlock_t *lock, unsigned char *site)	\
 {										\
 	__local_bh_disable_ip(_RET_IP_, SOFTIRQ_LOCK_OFFSET);			\
 	cx_rwlock_lock(lock, site, kind);					\
 }										\
 EXPORT_SYMBOL(cx_##side##_lock_bh);						\
 										\
-void __lockfunc cx_##side##_lock_irq(rwlock_t *lock, unsigned char *site)	\
+void CX_LOCKFUNC cx_##side##_lock_irq(rwlock_t *lock, unsigned char *site)	\
 {										\
 	local_irq_disable();							\
 	cx_rwlock_lock(lock, site, kind);					\
 }										\
 EXPORT_SYMBOL(cx_##side##_lock_irq);						\
 										\
-unsigned long __lockfunc cx_##side##_lock_irqsave(rwlock_t *lock, unsigned char *site)	\
+unsigned long CX_LOCKFUNC cx_##side##_lock_irqsave(rwlock_t *lock, unsigned char *site)	\
 {										\
 	unsigned long flags;							\
 										\
@@ -231,33 +232,33 @@ unsigned long __lockfunc cx_##side##_lock_irqsave(rwlock_t *lock, unsigned char 
 }										\
 EXPORT_SYMBOL(cx_##side##_lock_irqsave);					\
 										\
-int __lockfunc cx_##side##_trylock(rwlock_t *lock, unsigned char *site)		\
+int CX_LOCKFUNC cx_##side##_trylock(rwlock_t *lock, unsigned char *site)		\
 {										\
 	return cx_rwlock_trylock(lock, site, kind);				\
 }										\
 EXPORT_SYMBOL(cx_##side##_trylock);						\
 										\
-void __lockfunc cx_##side##_unlock(rwlock_t *lock)				\
+void CX_LOCKFUNC cx_##side##_unlock(rwlock_t *lock)				\
 {										\
 	cx_rwlock_unlock(lock, kind);						\
 }										\
 EXPORT_SYMBOL(cx_##side##_unlock);						\
 										\
-void __lockfunc cx_##side##_unlock_bh(rwlock_t *lock)				\
+void CX_LOCKFUNC cx_##side##_unlock_bh(rwlock_t *lock)				\
 {										\
 	cx_rwlock_unlock(lock, kind);						\
 	__local_bh_enable_ip(_RET_IP_, SOFTIRQ_LOCK_OFFSET);			\
 }										\
 EXPORT_SYMBOL(cx_##side##_unlock_bh);						\
 										\
-void __lockfunc cx_##side##_unlock_irq(rwlock_t *lock)				\
+void CX_LOCKFUNC cx_##side##_unlock_irq(rwlock_t *lock)				\
 {										\
 	cx_rwlock_unlock(lock, kind);						\
 	local_irq_enable();							\
 }										\
 EXPORT_SYMBOL(cx_##side##_unlock_irq);						\
 										\
-void __lockfunc cx_##side##_unlock_irqrestore(rwlock_t *lock, unsigned long flags)	\
+void CX_LOCKFUNC cx_##side##_unlock_irqrestore(rwlock_t *lock, unsigned long flags)	\
 {										\
 	cx_rwlock_unlock(lock, kind);						\
 	local_irq_restore(flags);						\

@@ -17,7 +17,10 @@
 #include <linux/export.h>
 #include <linux/hash.h>
 #include <linux/irqflags.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -47,6 +50,18 @@ static struct cx_lock_account *locks __read_mostly;
 
 DEFINE_STATIC_KEY_FALSE(cx_key_adaptive);
 DEFINE_PER_CPU(struct cx_attempt, cx_attempt);
+
+/* The end of a section that is yet to be charged, if `lock` is set. */
+struct cx_charge {
+	const volatile void *lock;
+	unsigned char *site;
+	unsigned long caller;
+	unsigned long cycles;
+	enum cx_mode mode;
+	/* It counts for many, and not in a window, where each is counted. */
+	bool is_sample;
+};
+static DEFINE_PER_CPU(struct cx_charge, charge_later);
 
 void __init cx_site_init(void)
 {
@@ -118,9 +133,9 @@ static void set_site(unsigned char *site, unsigned char what)
 static void update_site(const struct cx_account *account, const volatile void *lock, unsigned char *site, bool is_changed)
 {
 	if (account == &lock_slot(lock)->account) {
-		if (account->is_window || READ_ONCE(*site) != account->mode)
+		if (account->window || READ_ONCE(*site) != account->mode)
 			set_site(site, CX_SITE_ASK_FOUGHT);
-	} else if (account->is_window) {
+	} else if (account->window) {
 		set_site(site, CX_SITE_ASK);
 	} else if (is_changed) {
 		set_site(site, account->mode);
@@ -135,52 +150,104 @@ static void quiet_site(const struct cx_account *account, const volatile void *lo
 {
 	const struct cx_site_account *own;
 
-	if (account->is_window || csr_read(CSR_CYCLE) % CX_SAMPLE)
+	if (csr_read(CSR_CYCLE) % CX_SAMPLE)
 		return;
 	if (account == &lock_slot(lock)->account) {
 		own = find_site(site, caller);
-		if (!own || own->account.is_window || own->account.mode != account->mode)
+		if (!own || own->account.window || own->account.mode != account->mode)
 			return;
 	}
 	set_site(site, account->mode);
 }
 
-/* The mode of a section that begins outside a transaction. */
-enum cx_mode cx_ask(const volatile void *lock, unsigned char *site, unsigned long caller)
+/* Whether a physical address is in memory that a user program has mapped. */
+static bool is_mapped(unsigned long address)
 {
-	struct cx_account *account = find(lock, site, caller);
-	struct cx_attempt *attempt;
-	unsigned long flags;
-
-	if (!account)
-		return CX_LOCK;
-	if (account->is_window && account->mode == CX_ELIDE) {
-		/* It counts also if it loses nothing. */
-		local_irq_save(flags);
-		attempt = this_cpu_ptr(&cx_attempt);
-		attempt->lock = lock;
-		attempt->site = site;
-		attempt->caller = caller;
-		current_thread_info()->cx_after_commit |= CX_AFTER_ACCOUNT;
-		local_irq_restore(flags);
-	} else {
-		quiet_site(account, lock, site, caller);
-	}
-	return account->mode;
+	return address && pfn_valid(PHYS_PFN(address)) && folio_mapped(page_folio(pfn_to_page(PHYS_PFN(address))));
 }
 
-/* Charges what a section has lost; cx_account_charge() says when. */
+/*
+ * Charges what a section has lost; cx_account_charge() says when. `conflict` is where it has lost to an
+ * access outside transactions, or 0.
+ */
 void cx_charge(const volatile void *lock, unsigned char *site, unsigned long caller, enum cx_mode mode, unsigned long cycles,
-	       bool is_end)
+	       bool is_end, unsigned long conflict)
 {
 	struct cx_account *account = find(lock, site, caller);
 	bool is_changed;
 
 	if (!account || !try_begin(account))
 		return;
-	is_changed = cx_account_charge(account, mode, cycles, is_end);
+	is_changed = cx_account_charge(account, mode, cycles, is_end, is_mapped(conflict));
 	update_site(account, lock, site, is_changed);
 	end(account);
+}
+
+/*
+ * For a section that has taken its lock: charges it when this processor comes to a slow path next. The
+ * section holds the lock now, and a charge would make all who wait for it wait longer, so that locks
+ * would seem to cost more than they do.
+ */
+void cx_charge_later(const volatile void *lock, unsigned char *site, unsigned long caller, enum cx_mode mode, unsigned long cycles,
+		     bool is_sample)
+{
+	struct cx_charge *later;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	later = this_cpu_ptr(&charge_later);
+	if (!later->lock)
+		*later = (struct cx_charge){ lock, site, caller, cycles, mode, is_sample };
+	local_irq_restore(flags);
+}
+
+static bool is_counting(const volatile void *lock, unsigned char *site, unsigned long caller)
+{
+	const struct cx_account *account = find(lock, site, caller);
+
+	return account && READ_ONCE(account->window);
+}
+
+static void charge_what_was_left(void)
+{
+	struct cx_charge charge;
+	unsigned long flags;
+
+	if (likely(!this_cpu_read(charge_later.lock)))
+		return;
+	local_irq_save(flags);
+	charge = *this_cpu_ptr(&charge_later);
+	__this_cpu_write(charge_later.lock, NULL);
+	local_irq_restore(flags);
+	if (charge.lock && (!charge.is_sample || !is_counting(charge.lock, charge.site, charge.caller)))
+		cx_charge(charge.lock, charge.site, charge.caller, charge.mode, charge.cycles, true, 0);
+}
+
+/* The mode of a section that begins outside a transaction, and whether it is charged also if it loses nothing. */
+enum cx_mode cx_ask(const volatile void *lock, unsigned char *site, unsigned long caller, bool *is_counted)
+{
+	struct cx_account *account;
+	struct cx_attempt *attempt;
+	unsigned long flags;
+
+	charge_what_was_left();
+	account = find(lock, site, caller);
+	*is_counted = account && account->window;
+	if (!account)
+		return CX_LOCK;
+	if (*is_counted && account->mode == CX_ELIDE) {
+		local_irq_save(flags);
+		attempt = this_cpu_ptr(&cx_attempt);
+		attempt->lock = lock;
+		attempt->site = site;
+		attempt->caller = caller;
+		attempt->conflict = 0;
+		current_thread_info()->cx_after_commit |= CX_AFTER_ACCOUNT;
+		local_irq_restore(flags);
+	} else if (!*is_counted) {
+		quiet_site(account, lock, site, caller);
+	}
+	return account->mode;
 }
 
 /* A section has found its lock taken. */
@@ -189,6 +256,7 @@ void cx_note_fight(const volatile void *lock, unsigned char *site, unsigned long
 	struct cx_lock_account *slot = lock_slot(lock);
 	struct cx_site_account *found;
 
+	charge_what_was_left();
 	if (governs(slot, lock) || !try_begin(&slot->account))
 		return;
 	if (slot->lock == lock) {
@@ -217,23 +285,37 @@ unsigned long cx_take_lost_cycles(void)
 	return lost;
 }
 
+/* Lets every thread count its commits. Runs while there is one processor; threads that are made later are copies. */
+void __init cx_count_commits(void)
+{
+	struct task_struct *process, *thread;
+
+	static_branch_enable(&cx_key_statistics);
+	task_thread_info(&init_task)->cx_after_commit |= CX_AFTER_COUNT;
+	for_each_process_thread(process, thread)
+		task_thread_info(thread)->cx_after_commit |= CX_AFTER_COUNT;
+}
+
 /* Runs when a section has committed and cx_after_commit was not 0. */
 void cx_after_commit(void)
 {
 	struct cx_attempt attempt;
 	unsigned long flags, what;
 
+	if (static_branch_unlikely(&cx_key_statistics))
+		this_cpu_inc(cx_statistics.transactional);
 	/* Only an inner section of the transaction has ended. */
 	if (xgettxid())
 		return;
 	local_irq_save(flags);
 	what = current_thread_info()->cx_after_commit;
-	current_thread_info()->cx_after_commit = 0;
+	current_thread_info()->cx_after_commit = static_branch_unlikely(&cx_key_statistics) ? CX_AFTER_COUNT : 0;
 	attempt = *this_cpu_ptr(&cx_attempt);
 	__this_cpu_write(cx_attempt.lost_cycles, 0);
+	__this_cpu_write(cx_attempt.conflict, 0);
 	local_irq_restore(flags);
 	if (what & CX_AFTER_ACCOUNT)
-		cx_charge(attempt.lock, attempt.site, attempt.caller, CX_ELIDE, attempt.lost_cycles, true);
+		cx_charge(attempt.lock, attempt.site, attempt.caller, CX_ELIDE, attempt.lost_cycles, true, attempt.conflict);
 	if (what & CX_AFTER_INTERRUPTS)
 		cx_release_interrupts();
 }
@@ -241,7 +323,7 @@ EXPORT_SYMBOL(cx_after_commit);
 
 static void show(struct seq_file *file, const struct cx_account *account)
 {
-	seq_printf(file, "%s%s %lu %lu %u %u ", account->mode == CX_ELIDE ? "elide" : "lock", account->is_window ? "+" : "",
+	seq_printf(file, "%s%s %lu %lu %u %u ", account->mode == CX_ELIDE ? "elide" : "lock", account->window ? "+" : "",
 		   account->total_cycles[CX_ELIDE], account->total_cycles[CX_LOCK],
 		   account->mean_cycles[CX_ELIDE], account->mean_cycles[CX_LOCK]);
 }
