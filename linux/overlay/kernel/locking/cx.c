@@ -49,42 +49,43 @@ noinline void cx_queued_lock_slow(arch_spinlock_t *lock, u32 value, unsigned lon
 EXPORT_SYMBOL(cx_queued_lock_slow);
 
 /*
- * Notes a restart of this processor's transaction, and returns their number. One piece of assembler, for
- * the reason that cx_count() gives.
+ * Notes a restart of this processor's transaction, and returns their number and the cycles lost since the
+ * last charge. One piece of assembler, for the reason that cx_count() gives.
  */
 static __always_inline unsigned long cx_note_restart(unsigned long cause, const volatile void *lock, unsigned char *site,
-						     unsigned long caller)
+						     unsigned long caller, unsigned long *lost_cycles)
 {
 	unsigned long conflict = cause == XMETATM_CAUSE_NONTRANSACTIONAL ? xmetatm_csr_read(CSR_XCONFLICT) : 0;
-	unsigned long after = static_branch_unlikely(&cx_key_adaptive) ? CX_AFTER_ACCOUNT : 0, scratch, restarts;
+	unsigned long after = static_branch_unlikely(&cx_key_adaptive) ? CX_AFTER_ACCOUNT : 0, lost, restarts;
+	unsigned long now = csr_read(CSR_CYCLE);
 
 	asm volatile(".insn i 0x0b, 4, x0, x0, 0\n"	/* xpush */
 		     "	sd %[lock], %[lock_at](%[attempt])\n"
 		     "	sd %[site], %[site_at](%[attempt])\n"
 		     "	sd %[caller], %[caller_at](%[attempt])\n"
 		     "	sd %[conflict], %[conflict_at](%[attempt])\n"
-		     "	ld %[scratch], %[begin_at](%[attempt])\n"
-		     "	beq %[scratch], %[begin], 1f\n"
+		     "	ld %[lost], %[begin_at](%[attempt])\n"
+		     "	beq %[lost], %[begin], 1f\n"
 		     "	sd %[begin], %[begin_at](%[attempt])\n"
 		     "	sd %[begin], %[restart_at](%[attempt])\n"
 		     "	sd x0, %[restarts_at](%[attempt])\n"
 		     "1:	ld %[restarts], %[restarts_at](%[attempt])\n"
 		     "	addi %[restarts], %[restarts], 1\n"
 		     "	sd %[restarts], %[restarts_at](%[attempt])\n"
-		     "	ld %[scratch], %[restart_at](%[attempt])\n"
+		     "	ld %[lost], %[restart_at](%[attempt])\n"
 		     "	sd %[now], %[restart_at](%[attempt])\n"
-		     "	sub %[now], %[now], %[scratch]\n"
-		     "	ld %[scratch], %[lost_at](%[attempt])\n"
-		     "	add %[scratch], %[scratch], %[now]\n"
-		     "	sd %[scratch], %[lost_at](%[attempt])\n"
-		     "	ld %[scratch], 0(%[flags])\n"
-		     "	or %[scratch], %[scratch], %[after]\n"
-		     "	sd %[scratch], 0(%[flags])\n"
+		     "	sub %[now], %[now], %[lost]\n"
+		     "	ld %[lost], %[lost_at](%[attempt])\n"
+		     "	add %[lost], %[lost], %[now]\n"
+		     "	sd %[lost], %[lost_at](%[attempt])\n"
+		     "	ld %[now], 0(%[flags])\n"
+		     "	or %[now], %[now], %[after]\n"
+		     "	sd %[now], 0(%[flags])\n"
 		     "	.insn i 0x0b, 5, x0, x0, 0"	/* xpop */
-		     : [scratch] "=&r" (scratch), [restarts] "=&r" (restarts)
+		     : [lost] "=&r" (lost), [restarts] "=&r" (restarts), [now] "+&r" (now)
 		     : [attempt] "r" (this_cpu_ptr(&cx_attempt)), [lock] "r" (lock), [site] "r" (site), [caller] "r" (caller),
 		       [conflict] "r" (conflict), [conflict_at] "i" (offsetof(struct cx_attempt, conflict)),
-		       [begin] "r" (xmetatm_csr_read(CSR_XBEGINTIME)), [now] "r" (csr_read(CSR_CYCLE)),
+		       [begin] "r" (xmetatm_csr_read(CSR_XBEGINTIME)),
 		       [flags] "r" (&current_thread_info()->cx_after_commit), [after] "r" (after),
 		       [lock_at] "i" (offsetof(struct cx_attempt, lock)), [site_at] "i" (offsetof(struct cx_attempt, site)),
 		       [caller_at] "i" (offsetof(struct cx_attempt, caller)),
@@ -93,12 +94,17 @@ static __always_inline unsigned long cx_note_restart(unsigned long cause, const 
 		       [restarts_at] "i" (offsetof(struct cx_attempt, restarts)),
 		       [lost_at] "i" (offsetof(struct cx_attempt, lost_cycles))
 		     : "memory");
+	*lost_cycles = lost;
 	return restarts;
 }
 
+/* A section that has lost this many cycles in restarts asks its account, however few restarts they were. */
+#define CX_ROUND_CYCLES_MAX (1 << 18)
+#define CX_ROUND_OVER ULONG_MAX
+
 /*
  * Decides how a restarted transaction goes on. Returns its number of restarts if the section may try
- * again. Returns 0, with the transaction ended, if the budget for the cause is used up.
+ * again, or CX_ROUND_OVER if it has lost so much that its account should know. Returns 0, with the transaction ended, if the budget for the cause is used up.
  *
  * Runs inside the transaction at depth 1, because a nested xbegin returns 0.
  */
@@ -106,13 +112,13 @@ noinline unsigned long cx_retry(unsigned long status, const volatile void *lock,
 {
 	struct cx_statistics *statistics = this_cpu_ptr(&cx_statistics);
 	unsigned long cause = xmetatm_cause(status);
-	unsigned long restarts = cx_note_restart(cause, lock, site, caller);
+	unsigned long lost_cycles, restarts = cx_note_restart(cause, lock, site, caller, &lost_cycles);
 
 	cx_count(&statistics->restarts[cause]);
 	if (xmetatm_code(status) != CX_CODE_NONE)
 		cx_count(&statistics->asked[xmetatm_code(status)]);
 	if (likely(restarts <= cx_budgets[cause]))
-		return restarts;
+		return lost_cycles < CX_ROUND_CYCLES_MAX ? restarts : CX_ROUND_OVER;
 	xend();
 	cx_count(&statistics->exclusive[cause]);
 	return 0;
