@@ -80,7 +80,11 @@ const OPTIONS: &[Case] = &[
     ("boot --kernel hello.elf --net tap", &["--net", "tap", "none, peer"]),
     (
         "boot --kernel hello.elf --contention-manager politeness",
-        &["--contention-manager", "politeness", "timestamp, size-matters, os-prio, polka, requester-wins"],
+        &[
+            "--contention-manager",
+            "politeness",
+            "timestamp, size-matters, os-prio, polka, requester-wins, requester-stalls",
+        ],
     ),
     ("boot --kernel hello.elf --granularity byte", &["--granularity", "byte", "word, line"]),
     ("boot --kernel hello.elf --transactions off", &["--transactions", "off", "virtualized, best-effort"]),

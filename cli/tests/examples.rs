@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use support::{concord, guest, streams};
 
-const MANAGERS: [&str; 5] = ["timestamp", "size-matters", "os-prio", "polka", "requester-wins"];
+const MANAGERS: [&str; 6] = ["timestamp", "size-matters", "os-prio", "polka", "requester-wins", "requester-stalls"];
 
 /// Runs a program to its end, which must be success; gives the lines of its console.
 fn console(program: &str, harts: &str, append: &str, arguments: &[&str]) -> Vec<String> {
@@ -132,9 +132,7 @@ fn transition(call: &str, nested: bool, state: &str, yields: bool) -> String {
 
 #[test]
 fn a_lock_goes_through_the_states_of_the_table() {
-    for (manager, yields) in
-        [("timestamp", true), ("size-matters", true), ("os-prio", false), ("polka", false), ("requester-wins", false)]
-    {
+    for (manager, yields) in MANAGERS.into_iter().zip([true, true, false, false, false, true]) {
         for gear in ["functional", "timed"] {
             let arguments = ["--gear", gear, "--contention-manager", manager];
             let lines = console("table", "3", "iterations=1 priority=9", &arguments);

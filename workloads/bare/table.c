@@ -8,8 +8,8 @@
  * holds the lock; whether the caller entered at once or had to wait until the others had left; how often it restarted,
  * and the cause of the last restart; and the restarts of the two others. A transaction makes no other hart restart.
  * When the caller wants the lock of a transactional section, the contention manager chooses the winner: under
- * size-matters and timestamp the caller waits, under requester-wins it does not, and os-prio compares the priorities;
- * the caller's is `priority=N`.
+ * size-matters, timestamp and requester-stalls the caller waits, under requester-wins it does not, and os-prio compares
+ * the priorities; the caller's is `priority=N`.
  */
 #include "bare.h"
 #include "cx.h"

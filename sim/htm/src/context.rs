@@ -175,7 +175,7 @@ impl<C> Engine<C> {
         let Some(slot) = self.harts[hart].active else { return };
         let transaction = self.transaction_mut(slot);
         transaction.stalled = true;
-        let is_waiting = transaction.waits > 0;
+        let is_waiting = transaction.stalls.waits > 0;
         let counters = &mut self.counters[hart];
         if is_waiting {
             counters.wait_cycles = counters.wait_cycles.saturating_sub(unspent_cycles);

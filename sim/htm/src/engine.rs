@@ -8,7 +8,7 @@ use crate::policy::{Mode, Policy};
 use crate::profile::{Conflict, Profile};
 use crate::resolve::Loss;
 use crate::statistics::Counters;
-use crate::transaction::{Slot, Subject, Transaction};
+use crate::transaction::{Slot, Stalls, Subject, Transaction};
 use crate::{Line, Memory, Word, index_in_line, line_of};
 use concord_abi::htm::{Cause, DEPTH_MAX, FRAMES_MAX};
 use serde::{Deserialize, Serialize};
@@ -193,7 +193,7 @@ impl<C> Engine<C> {
             begin_cycle: now,
             attempt_cycle: now,
             restarts: 0,
-            waits: 0,
+            stalls: Stalls::default(),
             stalled: false,
             status: 0,
             karma_words: 0,

@@ -66,7 +66,7 @@ fn enter<C>(
     let words = policy.span(words);
     let known = member.read | member.write;
     transaction.size_words += policy.units((words & !known).count_ones().into());
-    transaction.waits = 0;
+    transaction.stalls.waits = 0;
     if write {
         for word in words_of(line, words & !member.write) {
             transaction.undo.push(Undo { word, old: memory.load(word), pc });

@@ -3,6 +3,7 @@
 
 mod os_prio;
 mod polka;
+mod requester_stalls;
 mod requester_wins;
 mod size_matters;
 mod timestamp;
@@ -46,6 +47,7 @@ managers! {
     OsPrio = "os-prio" => os_prio::OsPrio;
     Polka = "polka" => polka::Polka;
     RequesterWins = "requester-wins" => requester_wins::RequesterWins;
+    RequesterStalls = "requester-stalls" => requester_stalls::RequesterStalls;
 }
 
 /// One of the two parties of a conflict: a transaction, or a compare-and-swap outside any (its id is then
@@ -64,9 +66,18 @@ pub struct Contender {
     pub karma_words: u64,
     /// How often the party has already waited for this access.
     pub waits: u32,
+    /// In this attempt an older transaction has waited for the party.
+    pub blocks_older: bool,
+    /// The party is suspended, and goes on only when its thread does.
+    pub is_suspended: bool,
 }
 
 impl Contender {
+    /// Whether the party is a transaction, and not a compare-and-swap outside any.
+    fn is_transaction(&self) -> bool {
+        self.id != u64::MAX
+    }
+
     /// Older, by begin time and then by id. The order is total, because ids are unique.
     pub(crate) fn is_older_than(&self, other: &Contender) -> bool {
         (self.begin_cycle, self.id) < (other.begin_cycle, other.id)

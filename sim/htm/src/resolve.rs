@@ -5,10 +5,10 @@ use crate::context::Pending;
 use crate::directory::Member;
 use crate::engine::Engine;
 use crate::kinds::{ConflictKind, inverts_policy};
-use crate::manager::{Contender, Decision, Rule};
+use crate::manager::{Contender, Decision, Manager, Rule};
 use crate::policy::OutsideReads;
 use crate::profile::{Conflict, ConflictKey};
-use crate::transaction::{Defeat, Restart, Slot};
+use crate::transaction::{Defeat, Restart, Slot, Stalls};
 use crate::{LINE_SHIFT, LINE_WORDS, Line, Memory, WORD_SHIFT, Word, index_in_line, line_of, words_of};
 use concord_abi::htm::Cause;
 use smallvec::SmallVec;
@@ -161,6 +161,7 @@ impl<C> Engine<C> {
             }
         }
         if let Some(bound_cycles) = wait {
+            self.note_blocked(request, holders);
             return self.wait(request, bound_cycles);
         }
         for (holder, rule) in holders.iter().zip(rules) {
@@ -242,6 +243,8 @@ impl<C> Engine<C> {
             restarts: pending.refusals,
             karma_words: 0,
             waits: pending.refusals,
+            blocks_older: false,
+            is_suspended: false,
         }
     }
 
@@ -281,9 +284,22 @@ impl<C> Engine<C> {
         let cycles = 1 + self.draw(bound_cycles);
         self.counters[hart].wait_cycles += cycles;
         if let Some(slot) = self.harts[hart].active {
-            self.transaction_mut(slot).waits += 1;
+            let stalls = &mut self.transaction_mut(slot).stalls;
+            stalls.waits = stalls.waits.saturating_add(1);
         }
         Verdict::Wait { cycles }
+    }
+
+    /// Marks those holders that are younger than the transaction that waits for them: they may be part of a cycle of waits. Only
+    /// [`Manager::RequesterStalls`] asks for the mark.
+    fn note_blocked(&mut self, request: &Request, holders: &[Member]) {
+        let (Party::Transaction(hart), Manager::RequesterStalls) = (request.party, self.policy.manager) else { return };
+        let Some(slot) = self.harts[hart].active else { return };
+        let requester = self.transaction(slot).contender();
+        for holder in holders {
+            let holder = self.transaction_mut(holder.slot);
+            holder.stalls.blocks_older |= requester.is_older_than(&holder.contender());
+        }
     }
 
     /// Records a conflict before the loser rolls back.
@@ -402,7 +418,7 @@ impl<C> Engine<C> {
         transaction.karma_words = transaction.karma_words.saturating_add(transaction.size_words);
         transaction.size_words = 0;
         transaction.restarts = transaction.restarts.saturating_add(1);
-        transaction.waits = 0;
+        transaction.stalls = Stalls::default();
         transaction.depth = 1;
         let restart = Restart { status, backoff_cycles, defeat };
         if loss.active {

@@ -40,6 +40,34 @@ pub(crate) struct Restart {
     pub defeat: Option<Defeat>,
 }
 
+/// A transaction's waits for its present access, and those for it in this attempt.
+///
+/// Snapshots and digests have them as one number, of which a count of waits alone is the same as a plain count. So an
+/// attempt that blocks no older transaction has the digest of a machine whose managers ask for no such mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
+pub(crate) struct Stalls {
+    /// How often the transaction has waited for this access.
+    pub waits: u32,
+    /// An older transaction has waited for this one.
+    pub blocks_older: bool,
+}
+
+/// The bit of the mark in the number, above the count.
+const BLOCKS_OLDER_BIT: u64 = 1 << 32;
+
+impl From<Stalls> for u64 {
+    fn from(stalls: Stalls) -> u64 {
+        u64::from(stalls.waits) | if stalls.blocks_older { BLOCKS_OLDER_BIT } else { 0 }
+    }
+}
+
+impl From<u64> for Stalls {
+    fn from(number: u64) -> Stalls {
+        Stalls { waits: number as u32, blocks_older: number & BLOCKS_OLDER_BIT != 0 }
+    }
+}
+
 /// A transaction, active or suspended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Transaction<C> {
@@ -57,7 +85,7 @@ pub(crate) struct Transaction<C> {
     /// The begin of this attempt, in cycles.
     pub attempt_cycle: u64,
     pub restarts: u32,
-    pub waits: u32,
+    pub stalls: Stalls,
     /// A trap interrupted the transaction's back-off or wait.
     pub stalled: bool,
     /// The status word of this attempt.
@@ -85,7 +113,9 @@ impl<C> Transaction<C> {
             begin_cycle: self.begin_cycle,
             restarts: self.restarts,
             karma_words: self.karma_words.saturating_add(self.size_words),
-            waits: self.waits,
+            waits: self.stalls.waits,
+            blocks_older: self.stalls.blocks_older,
+            is_suspended: self.suspended,
         }
     }
 
@@ -110,4 +140,19 @@ pub struct Subject<'a, C> {
     pub size_words: u64,
     pub begin_cycle: u64,
     pub checkpoint: &'a C,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_without_a_mark_are_written_as_a_count() {
+        for waits in [0, 1, 127, 128, u32::MAX] {
+            let stalls = Stalls { waits, blocks_older: false };
+            assert_eq!(postcard::to_stdvec(&stalls).unwrap(), postcard::to_stdvec(&waits).unwrap());
+            let marked = Stalls { blocks_older: true, ..stalls };
+            assert_eq!([stalls, marked].map(|stalls| Stalls::from(u64::from(stalls))), [stalls, marked]);
+        }
+    }
 }

@@ -227,6 +227,73 @@ fn two_handlers_do_not_wait_for_the_transactions_that_each_other_interrupted() {
     }
 }
 
+/// Under requester-stalls, transactions of as many harts as `begins` each write a word, and then the next one's in a circle. Returns who
+/// lost by then.
+fn losers_of_a_circle(begins: &[u64]) -> Vec<usize> {
+    let harts = begins.len();
+    let (mut engine, mut memory) = engine(harts, with_manager(Manager::RequesterStalls));
+    for (hart, now) in begins.iter().enumerate() {
+        begin(&mut engine, &mut memory, hart, *now);
+        access(&mut engine, &mut memory, Party::Transaction(hart), hart as u64, Some(1), 10);
+    }
+    let mut losers = Vec::new();
+    for round in 0..2 {
+        for hart in 0..harts {
+            let word = (hart + 1) % harts;
+            let party = Party::Transaction(hart);
+            let (verdict, losses) = access(&mut engine, &mut memory, party, word as u64, Some(1), 20 + round);
+            losers.extend(losses.iter().map(|loss| loss.hart));
+            assert_eq!(verdict == Verdict::Lost, losses.iter().any(|loss| loss.hart == hart));
+        }
+    }
+    losers
+}
+
+#[test]
+fn transactions_that_wait_in_a_circle_do_not_wait_for_ever() {
+    assert_eq!(losers_of_a_circle(&[1, 2]), [1]);
+    assert_eq!(losers_of_a_circle(&[2, 1]), [0]);
+    // The one that loses is younger than the one before it and than the one behind it.
+    assert_eq!(losers_of_a_circle(&[1, 2, 3]), [2]);
+    assert_eq!(losers_of_a_circle(&[2, 1, 3]), [2]);
+    assert_eq!(losers_of_a_circle(&[3, 1, 2, 4]), [3]);
+}
+
+#[test]
+fn a_transaction_that_restarts_blocks_nobody() {
+    let (mut engine, mut memory) = engine(2, with_manager(Manager::RequesterStalls));
+    begin(&mut engine, &mut memory, 0, 1);
+    begin(&mut engine, &mut memory, 1, 2);
+    access(&mut engine, &mut memory, Party::Transaction(0), 3, Some(1), 3);
+    access(&mut engine, &mut memory, Party::Transaction(1), 4, Some(1), 3);
+    let (verdict, _) = access(&mut engine, &mut memory, Party::Transaction(0), 4, Some(1), 4);
+    assert!(matches!(verdict, Verdict::Wait { .. }));
+    engine.restart(1, Cause::Explicit.status(0), 5, &mut memory).unwrap();
+    let (verdict, _) = access(&mut engine, &mut memory, Party::Transaction(1), 3, Some(1), 6);
+    assert!(matches!(verdict, Verdict::Wait { .. }), "its mark is gone");
+}
+
+#[test]
+fn a_handler_does_not_wait_long_behind_a_wait_for_the_transaction_that_it_interrupted() {
+    let (mut engine, mut memory) = engine(2, with_manager(Manager::RequesterStalls));
+    begin(&mut engine, &mut memory, 0, 1);
+    access(&mut engine, &mut memory, Party::Transaction(0), 3, Some(1), 2);
+    engine.trap(0, 3, &mut memory);
+    begin(&mut engine, &mut memory, 1, 4);
+    access(&mut engine, &mut memory, Party::Transaction(1), 4, Some(1), 5);
+    // The handler's compare-and-swap leaves no mark, so age alone would end no wait.
+    let swap = |engine: &mut Engine<u32>, memory: &mut Words, now| {
+        access(engine, memory, Party::Arbitrated(0), 4, Some(2), now).0
+    };
+    assert_eq!(swap(&mut engine, &mut memory, 6), Verdict::Refused);
+    let mut now = 7;
+    while let (Verdict::Wait { cycles }, _) = access(&mut engine, &mut memory, Party::Transaction(1), 3, Some(1), now) {
+        now += cycles;
+        assert!(now < 20_000, "the holder is suspended");
+    }
+    assert_eq!(swap(&mut engine, &mut memory, now), Verdict::Granted);
+}
+
 #[test]
 fn a_line_that_leaves_the_cache_leaves_the_sets_of_all_transactions_of_the_hart() {
     let policies = [policy(), best_effort()];

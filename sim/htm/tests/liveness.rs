@@ -62,7 +62,10 @@ fn long_transactions_commit_under_every_manager() {
         for harts in [2, 8] {
             for duration_cycles in [100, 30_000, 1_000_000] {
                 let restarts = restarts(manager, harts, duration_cycles);
-                assert!(restarts > 0, "{} with {harts} harts", manager.name());
+                // A requester that stalls has nobody restart before age decides, after half a million cycles.
+                let all_cycles = u64::from(ROUNDS) * harts as u64 * duration_cycles;
+                let stalls = manager == Manager::RequesterStalls && all_cycles < 500_000;
+                assert_eq!(restarts == 0, stalls, "{} with {harts} harts", manager.name());
             }
         }
     }

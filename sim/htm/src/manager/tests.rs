@@ -1,7 +1,16 @@
 use super::*;
 
-const CONTENDER: Contender =
-    Contender { id: 1, priority: 0, size_words: 10, begin_cycle: 100, restarts: 0, karma_words: 10, waits: 0 };
+const CONTENDER: Contender = Contender {
+    id: 1,
+    priority: 0,
+    size_words: 10,
+    begin_cycle: 100,
+    restarts: 0,
+    karma_words: 10,
+    waits: 0,
+    blocks_older: false,
+    is_suspended: false,
+};
 
 fn decide(manager: Manager, requester: Contender, holder: Contender) -> Decision {
     manager.get().decide(&requester, &holder, &Policy::default())
@@ -49,6 +58,33 @@ fn a_poorer_requester_of_polka_waits_longer_and_longer_and_then_wins() {
 }
 
 #[test]
+fn requester_stalls_waits_until_a_cycle_is_possible() {
+    let decides = |requester, holder| decide(Manager::RequesterStalls, requester, holder);
+    let wait = |bound_cycles| Decision::Wait { bound_cycles };
+    let older = Contender { id: 2, begin_cycle: 99, ..CONTENDER };
+    let blocking = |contender| Contender { blocks_older: true, ..contender };
+    assert_eq!([decides(CONTENDER, older), decides(older, CONTENDER)], [wait(64), wait(64)]);
+    assert_eq!(decides(blocking(CONTENDER), older), Decision::HolderWins(Rule::Age));
+    assert_eq!(decides(CONTENDER, blocking(older)), wait(64), "the requester's own mark counts");
+    assert_eq!(decides(blocking(older), CONTENDER), wait(64), "no cycle ends with a wait for a younger one");
+}
+
+#[test]
+fn requester_stalls_goes_by_age_in_the_end_and_soon_where_marks_show_no_cycle() {
+    let decides = |requester, holder| decide(Manager::RequesterStalls, requester, holder);
+    let outside = Contender { id: u64::MAX, size_words: 0, ..CONTENDER };
+    for (party, is_suspended, rounds) in
+        [(CONTENDER, false, 1 << 14), (CONTENDER, true, 1 << 7), (outside, false, 1 << 7)]
+    {
+        let after = |waits| Contender { waits, ..party };
+        let holder = |begin_cycle| Contender { id: 2, begin_cycle, is_suspended, ..CONTENDER };
+        assert_eq!(decides(after(rounds - 1), holder(101)), Decision::Wait { bound_cycles: 64 }, "{rounds}");
+        assert_eq!(decides(after(rounds), holder(101)), Decision::RequesterWins(Rule::Age), "{rounds}");
+        assert_eq!(decides(after(rounds), holder(99)), Decision::HolderWins(Rule::Age), "{rounds}");
+    }
+}
+
+#[test]
 fn polka_goes_by_age_when_a_transaction_starves() {
     let older = Contender { begin_cycle: 99, ..CONTENDER };
     let rich = Contender { id: 2, karma_words: 1000, restarts: 8, ..CONTENDER };
@@ -88,8 +124,7 @@ fn managers_without_waiting_agree_from_both_sides() {
             size_words: draw(4),
             begin_cycle: draw(3),
             restarts: draw(10) as u32,
-            karma_words: 0,
-            waits: 0,
+            ..CONTENDER
         };
         let (first, second) = (contender(1), contender(2));
         for manager in [Manager::Timestamp, Manager::SizeMatters, Manager::OsPrio] {

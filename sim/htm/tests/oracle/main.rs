@@ -166,6 +166,11 @@ fn polka_is_serial_and_ends() {
 }
 
 #[test]
+fn requester_stalls_is_serial_and_ends() {
+    assert!(hold_to_the_oracle(Manager::RequesterStalls).waits > 0);
+}
+
+#[test]
 fn requester_wins_is_serial_and_ends() {
     hold_to_the_oracle(Manager::RequesterWins);
 }

@@ -253,7 +253,7 @@ fn a_transactional_comparison_wins_as_the_manager_says() {
             let why = format!("{} {:?} {with_swap}", manager.name(), logs.gear);
             let found = if with_swap { SWAPPED } else { 1 };
             match manager {
-                Manager::Timestamp | Manager::SizeMatters => {
+                Manager::Timestamp | Manager::SizeMatters | Manager::RequesterStalls => {
                     assert_eq!(logs.words::<1>(0), [0], "{why}");
                     assert_eq!(logs.words::<2>(1), [CONFLICT, 77], "{why}");
                 }
@@ -279,6 +279,7 @@ fn an_xcas_outside_is_arbitrated() {
         (Manager::OsPrio, 6, [SWAPPED, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
         // Polka's answer changes with the number of tries, but comes at once each time.
         (Manager::Polka, 9, [REFUSED; 12]),
+        (Manager::RequesterStalls, 9, [REFUSED; 12]),
         (Manager::RequesterWins, 0, [SWAPPED, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]),
     ];
     for (manager, priority, answers) in cases {
