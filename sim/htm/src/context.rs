@@ -176,16 +176,25 @@ impl<C> Engine<C> {
         let transaction = self.transaction_mut(slot);
         transaction.stalled = true;
         let is_waiting = transaction.stalls.waits > 0;
-        let counters = &mut self.counters[hart];
         if is_waiting {
+            let counters = &mut self.counters[hart];
             counters.wait_cycles = counters.wait_cycles.saturating_sub(unspent_cycles);
         } else {
-            counters.backoff_cycles = counters.backoff_cycles.saturating_sub(unspent_cycles);
-            let state = &mut self.harts[hart];
-            state.backoff_cycles = state.backoff_cycles.saturating_sub(unspent_cycles);
-            let transaction = self.transaction_mut(slot);
-            transaction.attempt_cycle = transaction.attempt_cycle.saturating_sub(unspent_cycles);
+            self.shorten_backoff(hart, unspent_cycles);
         }
+    }
+
+    /// The back-off of a hart's active transaction ends so many cycles before its time.
+    pub fn shorten_backoff(&mut self, hart: usize, unspent_cycles: u64) {
+        let Some(slot) = self.harts[hart].active else { return };
+        let counters = &mut self.counters[hart];
+        counters.backoff_cycles = counters.backoff_cycles.saturating_sub(unspent_cycles);
+        let state = &mut self.harts[hart];
+        state.backoff_cycles = state.backoff_cycles.saturating_sub(unspent_cycles);
+        let transaction = self.transaction_mut(slot);
+        transaction.attempt_cycle = transaction.attempt_cycle.saturating_sub(unspent_cycles);
+        let id = transaction.id;
+        self.kinds.take_backoff(id, unspent_cycles);
     }
 
     /// Resets a hart: its registers and its own context are as after a reset. Returns the rollbacks of the transactions

@@ -253,6 +253,7 @@ impl<C> Engine<C> {
         for line in &transaction.lines {
             self.directory.remove(*line, slot);
         }
+        self.kinds.forget(transaction.id);
         transaction
     }
 

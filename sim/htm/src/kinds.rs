@@ -68,6 +68,9 @@ pub(crate) fn inverts_policy(winner_priority: u8, loser_priority: u8) -> bool {
 pub struct Kinds {
     totals: [KindTotals; ConflictKind::ALL.len()],
     pairs: BTreeMap<ConflictKey, PairDetails>,
+    /// For each live transaction whose last back-off was for the transaction that won, the conflict. The back-off may
+    /// turn out shorter than it was counted.
+    followed: BTreeMap<u64, ConflictKey>,
 }
 
 fn add(sum: &mut u64, number: u64) {
@@ -92,6 +95,26 @@ impl Kinds {
         if let Some(details) = self.details(key) {
             add(&mut details.backoff_cycles, cycles);
         }
+    }
+
+    /// Remembers the conflict that a transaction lost to another, for [`Kinds::take_backoff`].
+    pub(crate) fn follow_backoff(&mut self, loser_id: u64, key: ConflictKey) {
+        self.followed.insert(loser_id, key);
+    }
+
+    /// So many cycles of a transaction's back-off were counted that did not pass.
+    pub(crate) fn take_backoff(&mut self, loser_id: u64, cycles: u64) {
+        let Some(key) = self.followed.get(&loser_id) else { return };
+        let totals = &mut self.totals[ConflictKind::Transactions as usize].backoff_cycles;
+        *totals = totals.saturating_sub(cycles);
+        if let Some(details) = self.pairs.get_mut(key) {
+            details.backoff_cycles = details.backoff_cycles.saturating_sub(cycles);
+        }
+    }
+
+    /// A transaction is over, or backs off for another reason.
+    pub(crate) fn forget(&mut self, id: u64) {
+        self.followed.remove(&id);
     }
 
     fn details(&mut self, key: &ConflictKey) -> Option<&mut PairDetails> {

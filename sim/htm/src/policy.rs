@@ -78,6 +78,33 @@ impl OutsideReads {
     }
 }
 
+/// How long the loser of a conflict backs off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backoff {
+    /// A random time, below a bound that doubles with each restart.
+    #[default]
+    Random,
+    /// Until the transaction that won has committed or been dropped, but at most the greatest of those bounds and then
+    /// a random time; after a conflict that no transaction won, a random time. A winner that loses in its turn is still
+    /// waited for: under [`Manager::RequesterWins`] transactions that were released by losses ended each other for
+    /// ever.
+    Winner,
+}
+
+impl Backoff {
+    /// Every choice.
+    pub const ALL: [Backoff; 2] = [Backoff::Random, Backoff::Winner];
+
+    /// The name in options, boards and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Backoff::Random => "random",
+            Backoff::Winner => "winner",
+        }
+    }
+}
+
 /// The policies of an [`Engine`](crate::Engine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
@@ -100,6 +127,8 @@ pub struct Policy {
     /// The most additions that a transaction defers to its commit; 0 for none.
     #[serde(skip)]
     pub deferred_adds: u32,
+    #[serde(skip)]
+    pub backoff: Backoff,
 }
 
 impl Default for Policy {
@@ -114,6 +143,7 @@ impl Default for Policy {
             restart_threshold: 8,
             outside_reads: OutsideReads::Wins,
             deferred_adds: 0,
+            backoff: Backoff::Random,
         }
     }
 }
@@ -125,9 +155,20 @@ impl Policy {
         self.backoff_base_cycles.saturating_mul(1u64.checked_shl(exponent).unwrap_or(u64::MAX)).max(1)
     }
 
+    /// The longest time that a loser backs off for a winner which does not end, in cycles, before it backs off for a
+    /// random time.
+    pub(crate) fn winner_bound_cycles(&self) -> u64 {
+        self.backoff_base_cycles.saturating_mul(1u64.checked_shl(self.backoff_exponent_max).unwrap_or(u64::MAX))
+    }
+
     /// This policy with those parts that are not written with an engine from `other`.
     pub(crate) fn completed(self, other: &Policy) -> Policy {
-        Policy { outside_reads: other.outside_reads, deferred_adds: other.deferred_adds, ..self }
+        Policy {
+            outside_reads: other.outside_reads,
+            deferred_adds: other.deferred_adds,
+            backoff: other.backoff,
+            ..self
+        }
     }
 
     /// The words that a request for `words` of a line covers: those of every granule that it touches.
@@ -184,6 +225,9 @@ mod tests {
     fn names_are_those_of_boards() {
         for granularity in Granularity::ALL {
             assert_eq!(serde_json::to_string(&granularity).unwrap(), format!("{:?}", granularity.name()));
+        }
+        for backoff in Backoff::ALL {
+            assert_eq!(serde_json::to_string(&backoff).unwrap(), format!("{:?}", backoff.name()));
         }
         for reads in OutsideReads::ALL {
             assert_eq!(serde_json::to_string(&reads).unwrap(), format!("{:?}", reads.name()));

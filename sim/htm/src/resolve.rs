@@ -6,7 +6,7 @@ use crate::directory::Member;
 use crate::engine::Engine;
 use crate::kinds::{ConflictKind, inverts_policy};
 use crate::manager::{Contender, Decision, Manager, Rule};
-use crate::policy::OutsideReads;
+use crate::policy::{Backoff, OutsideReads};
 use crate::profile::{Conflict, ConflictKey};
 use crate::transaction::{Defeat, Restart, Slot, Stalls};
 use crate::{LINE_SHIFT, LINE_WORDS, Line, Memory, WORD_SHIFT, Word, index_in_line, line_of, words_of};
@@ -290,8 +290,8 @@ impl<C> Engine<C> {
         Verdict::Wait { cycles }
     }
 
-    /// Marks those holders that are younger than the transaction that waits for them: they may be part of a cycle of waits. Only
-    /// [`Manager::RequesterStalls`] asks for the mark.
+    /// Marks those holders that are younger than the transaction that waits for them: they may be part of a cycle of
+    /// waits. Only [`Manager::RequesterStalls`] asks for the mark.
     fn note_blocked(&mut self, request: &Request, holders: &[Member]) {
         let (Party::Transaction(hart), Manager::RequesterStalls) = (request.party, self.policy.manager) else { return };
         let Some(slot) = self.harts[hart].active else { return };
@@ -369,7 +369,42 @@ impl<C> Engine<C> {
     fn lose_conflict(&mut self, slot: Slot, cause: Cause, noted: &Noted, now: u64, memory: &mut impl Memory) -> Loss {
         let loss = self.lose(slot, cause.status(0), Some(noted.defeat), now, memory);
         self.kinds.add_backoff(noted.kind, &noted.key, loss.backoff_cycles);
+        if self.awaits(noted.defeat) {
+            self.kinds.follow_backoff(loss.id, noted.key);
+        } else {
+            self.kinds.forget(loss.id);
+        }
         loss
+    }
+
+    /// Whether the loser of this conflict backs off for the winner.
+    fn awaits(&self, defeat: Defeat) -> bool {
+        self.policy.backoff == Backoff::Winner && defeat.winner_id != 0
+    }
+
+    /// A transaction has committed or been dropped: under [`Backoff::Winner`] those that lost to it back off no longer.
+    /// Returns the harts whose active transactions are among them; the caller calls [`Engine::shorten_backoff`] for
+    /// those that back off now.
+    pub fn release_losers(&mut self, winner_id: u64) -> SmallVec<[usize; 4]> {
+        if self.policy.backoff != Backoff::Winner {
+            return SmallVec::new();
+        }
+        for transaction in self.transactions.iter_mut().flatten() {
+            let Some(doom) = &mut transaction.doom else { continue };
+            if doom.defeat.is_some_and(|defeat| defeat.winner_id == winner_id) {
+                let unspent_cycles = std::mem::take(&mut doom.backoff_cycles);
+                let spent_cycles = &mut self.counters[transaction.hart].backoff_cycles;
+                *spent_cycles = spent_cycles.saturating_sub(unspent_cycles);
+                self.kinds.take_backoff(transaction.id, unspent_cycles);
+            }
+        }
+        let lost_to_it = |hart: &usize| {
+            let state = &self.harts[*hart];
+            // A transaction that has waited since then does not back off.
+            let is_at_begin = state.active.is_some_and(|slot| self.transaction(slot).stalls.waits == 0);
+            is_at_begin && state.winner_id == winner_id
+        };
+        (0..self.harts.len()).filter(lost_to_it).collect()
     }
 
     /// Rolls a transaction back. An active one is at its begin again; a suspended one is doomed. After a lost conflict
@@ -383,7 +418,13 @@ impl<C> Engine<C> {
         memory: &mut impl Memory,
     ) -> Loss {
         let bound_cycles = self.policy.backoff_bound_cycles(self.transaction(slot).restarts);
-        let backoff_cycles = if defeat.is_some() { self.draw(bound_cycles) } else { 0 };
+        let backoff_cycles = match defeat {
+            Some(defeat) if self.awaits(defeat) => {
+                self.policy.winner_bound_cycles().saturating_add(self.draw(bound_cycles))
+            }
+            Some(_) => self.draw(bound_cycles),
+            None => 0,
+        };
         let transaction = self.transactions[slot as usize].as_mut().expect("a slot that is used names a transaction");
         let restored: Vec<Word> = transaction.undo.iter().map(|undo| undo.word).collect();
         if !self.taken_out {

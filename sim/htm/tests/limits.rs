@@ -3,8 +3,9 @@
 mod support;
 
 use concord_abi::htm::{Cause, DEPTH_MAX, FRAMES_MAX, RESTARTS_MAX};
+use concord_htm::kinds::ConflictKind;
 use concord_htm::manager::Manager;
-use concord_htm::policy::{Granularity, Mode, Policy};
+use concord_htm::policy::{Backoff, Granularity, Mode, Policy};
 use concord_htm::{Begun, ContextError, Ended, Engine, Evicted, Party, Popped, Verdict, WORD_SHIFT};
 use support::{Words, access};
 
@@ -227,8 +228,8 @@ fn two_handlers_do_not_wait_for_the_transactions_that_each_other_interrupted() {
     }
 }
 
-/// Under requester-stalls, transactions of as many harts as `begins` each write a word, and then the next one's in a circle. Returns who
-/// lost by then.
+/// Under requester-stalls, transactions of as many harts as `begins` each write a word, and then the next one's in a
+/// circle. Returns who lost by then.
 fn losers_of_a_circle(begins: &[u64]) -> Vec<usize> {
     let harts = begins.len();
     let (mut engine, mut memory) = engine(harts, with_manager(Manager::RequesterStalls));
@@ -292,6 +293,61 @@ fn a_handler_does_not_wait_long_behind_a_wait_for_the_transaction_that_it_interr
         assert!(now < 20_000, "the holder is suspended");
     }
     assert_eq!(swap(&mut engine, &mut memory, now), Verdict::Granted);
+}
+
+/// A transaction of hart 1 that lost to one of hart 0, which backs off for it, with the winner's id and the loser's
+/// back-off.
+fn loser_of_a_winner(is_suspended: bool) -> (Engine<u32>, Words, u64, u64) {
+    let (mut engine, mut memory) =
+        engine(2, Policy { backoff: Backoff::Winner, ..with_manager(Manager::RequesterWins) });
+    let winner = begin(&mut engine, &mut memory, 0, 1);
+    begin(&mut engine, &mut memory, 1, 2);
+    access(&mut engine, &mut memory, Party::Transaction(1), 3, None, 3);
+    if is_suspended {
+        engine.push(1, false).unwrap();
+    }
+    let (_, losses) = access(&mut engine, &mut memory, Party::Transaction(0), 3, Some(1), 4);
+    let backoff_cycles = losses[0].backoff_cycles;
+    assert!(
+        (1 << 16..(1 << 16) + 64).contains(&backoff_cycles),
+        "the greatest bound, and a random time below the first"
+    );
+    (engine, memory, winner, backoff_cycles)
+}
+
+/// The back-off of hart 1 in its counters, in its register, and in the account of conflicts.
+fn backoff_cycles(engine: &Engine<u32>) -> [u64; 3] {
+    let accounted = engine.kinds().of(ConflictKind::Transactions).backoff_cycles;
+    [engine.counters()[1].backoff_cycles, engine.backoff_cycles(1), accounted]
+}
+
+#[test]
+fn a_loser_backs_off_until_the_winner_has_committed() {
+    let (mut engine, mut memory, winner, unspent_cycles) = loser_of_a_winner(false);
+    assert_eq!(backoff_cycles(&engine), [unspent_cycles; 3]);
+    assert!(engine.release_losers(winner + 1).is_empty(), "its own end");
+    assert!(commits(&mut engine, 0));
+    assert_eq!(engine.release_losers(winner)[..], [1]);
+    engine.shorten_backoff(1, unspent_cycles - 100);
+    assert_eq!(backoff_cycles(&engine), [100; 3]);
+    // What no transaction won is no account of the last winner's.
+    access(&mut engine, &mut memory, Party::Transaction(1), 5, None, 300);
+    let (_, losses) = access(&mut engine, &mut memory, Party::Nontransactional(0), 5, Some(1), 301);
+    assert!(losses[0].backoff_cycles < 128, "random");
+    assert!(engine.release_losers(winner).is_empty());
+    engine.shorten_backoff(1, losses[0].backoff_cycles);
+    assert_eq!(backoff_cycles(&engine), [100; 3]);
+}
+
+#[test]
+fn a_suspended_loser_does_not_back_off_for_a_winner_that_has_committed() {
+    let (mut engine, _, winner, unspent_cycles) = loser_of_a_winner(true);
+    assert_eq!(backoff_cycles(&engine), [unspent_cycles, 0, unspent_cycles]);
+    assert!(commits(&mut engine, 0));
+    assert!(engine.release_losers(winner).is_empty(), "nobody is active");
+    assert_eq!(backoff_cycles(&engine), [0; 3]);
+    let Ok(Popped::Restarted(loss)) = engine.pop(1, false, 10) else { panic!("the transaction lost") };
+    assert_eq!(loss.backoff_cycles, 0);
 }
 
 #[test]

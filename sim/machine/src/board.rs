@@ -13,7 +13,7 @@ use concord_htm::policy::Policy;
 use serde::{Deserialize, Serialize};
 
 pub use concord_htm::manager::Manager;
-pub use concord_htm::policy::{Granularity, Mode, OutsideReads};
+pub use concord_htm::policy::{Backoff, Granularity, Mode, OutsideReads};
 pub use quantity::{QuantityError, parse_duration_cycles, parse_size};
 
 /// The longest board file. A choice: no board has more than a hundred lines.
@@ -194,6 +194,8 @@ pub struct TransactionBoard {
     pub deferred_adds: u32,
     /// Whether transactions outlive traps and the first-level cache.
     pub mode: Mode,
+    /// Whether a loser backs off for a random time, or until the winner has committed or been dropped.
+    pub backoff: Backoff,
     /// After its n-th lost conflict a transaction backs off for a random time below this times 2^n; 0 for no back-off.
     #[serde(deserialize_with = "quantity::cycles")]
     pub backoff_base_cycles: u64,
@@ -227,6 +229,7 @@ impl Default for TransactionBoard {
             outside_reads: policy.outside_reads,
             deferred_adds: policy.deferred_adds,
             mode: policy.mode,
+            backoff: policy.backoff,
             backoff_base_cycles: policy.backoff_base_cycles,
             backoff_exponent_max: policy.backoff_exponent_max,
             restart_threshold: policy.restart_threshold,
@@ -444,6 +447,7 @@ mod tests {
             ("\"size-matters\"", "\"size-maters\""),
             ("\"word32\"", "\"word16\""),
             ("mode =", "outside_reads = \"lose\"\nmode ="),
+            ("mode =", "backoff = \"loser\"\nmode ="),
             ("mode =", "deferred_adds = -1\nmode ="),
             ("mode =", "deferred_adds = \"all\"\nmode ="),
             ("\"virtualized\"", "1"),

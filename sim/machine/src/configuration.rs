@@ -126,6 +126,7 @@ impl Configuration {
             restart_threshold: transactions.restart_threshold,
             outside_reads: transactions.outside_reads,
             deferred_adds: transactions.deferred_adds,
+            backoff: transactions.backoff,
         }
     }
 

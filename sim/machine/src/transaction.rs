@@ -10,6 +10,7 @@ mod instructions;
 mod registers;
 
 use crate::accounting::critical_sections::Rollback;
+use crate::accounting::sizes::Clocks;
 use crate::accounting::trace::Doing;
 use crate::hart::{Activity, Hart, Privilege};
 use crate::machine::Machine;
@@ -305,6 +306,7 @@ impl Machine {
     pub(crate) fn reset_transactions(&mut self, hart: usize, now: u64) {
         for loss in self.transactions.reset_hart(hart, now, &mut Words(&self.memory.ram)) {
             self.note_rollback(&loss);
+            self.release_losers(loss.id, now);
         }
         self.update_watched();
     }
@@ -320,6 +322,22 @@ impl Machine {
             self.harts[hart].translations_tainted = false;
             self.charge_transaction(hart, costs.commit_cycles + overflowed_lines * costs.overflow_cycles);
             self.update_watched();
+            self.release_losers(*id, self.memory.hot[hart].cycle);
+        }
+    }
+
+    /// A transaction is over at `now`: those that back off for it go on.
+    fn release_losers(&mut self, winner_id: u64, now: u64) {
+        for hart in self.transactions.release_losers(winner_id) {
+            let Activity::BackingOff { until } = self.harts[hart].activity else { continue };
+            // The hart may be ahead of the winner's.
+            let end = now.max(self.memory.hot[hart].cycle).min(until);
+            self.harts[hart].activity = Activity::BackingOff { until: end };
+            let id = self.transactions.active_id(hart);
+            self.transactions.shorten_backoff(hart, until - end);
+            self.accounting.critical_sections.stall_was_cut(hart, id, until - end);
+            self.accounting.sizes.begun(id, Clocks { cycle: end, ..self.clocks(hart) });
+            self.update_next_turn(hart, now);
         }
     }
 

@@ -79,6 +79,8 @@ pub struct Seen {
     pub added: u64,
     /// Deferred additions that became ordinary ones.
     pub undeferred: u64,
+    /// Back-offs that ended with the transaction that had won.
+    pub released: u64,
 }
 
 impl Seen {
@@ -96,6 +98,7 @@ impl Seen {
         self.around += other.around;
         self.added += other.added;
         self.undeferred += other.undeferred;
+        self.released += other.released;
     }
 }
 
@@ -128,6 +131,7 @@ struct Thread {
 struct Hart {
     thread: Option<usize>,
     ready_cycle: u64,
+    backs_off: bool,
 }
 
 /// The continuation after an operation.
@@ -259,6 +263,7 @@ impl<'a> World<'a> {
             self.switch_out(hart)?;
         } else {
             self.harts[hart].ready_cycle = self.now + 1 + u64::from(choice % 4);
+            self.harts[hart].backs_off = false;
             self.execute(hart)?;
         }
         self.check_priorities()?;
@@ -314,7 +319,7 @@ impl<'a> World<'a> {
 
     fn switch_in(&mut self, hart: usize) {
         let Some(index) = self.waiting.pop_front() else { return };
-        self.harts[hart] = Hart { thread: Some(index), ready_cycle: self.now + 1 };
+        self.harts[hart] = Hart { thread: Some(index), ready_cycle: self.now + 1, backs_off: false };
         let thread = &mut self.threads[index];
         self.engine.switch_context(hart, thread.context).expect("the context is free and nothing is active");
         self.engine.set_priority(hart, thread.priority);
@@ -349,6 +354,7 @@ impl<'a> World<'a> {
         let checkpoint = *self.engine.checkpoint(loss.hart).expect("who restarts is active");
         let hart = &mut self.harts[loss.hart];
         hart.ready_cycle = self.now + 1 + loss.backoff_cycles;
+        hart.backs_off = loss.backoff_cycles > 0;
         let thread = &mut self.threads[hart.thread.expect("who is active has a thread")];
         (thread.pc, thread.register) = (checkpoint.pc, checkpoint.register);
         thread.restarted = true;
@@ -367,6 +373,20 @@ impl<'a> World<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Ends the back-offs for a transaction that has ended.
+    fn release_losers(&mut self, winner_id: u64) {
+        for hart in self.engine.release_losers(winner_id) {
+            let end = self.now + 1;
+            let state = &mut self.harts[hart];
+            if state.backs_off && state.ready_cycle > end {
+                let unspent_cycles = state.ready_cycle - end;
+                state.ready_cycle = end;
+                self.engine.shorten_backoff(hart, unspent_cycles);
+                self.seen.released += 1;
+            }
+        }
     }
 
     /// Under os_prio the lower priority wins only against a transaction suspended in its own context.
@@ -472,6 +492,7 @@ impl<'a> World<'a> {
                 if let Some(checker) = &mut self.checker {
                     checker.commit(id, &Undoing::new(&mut self.memory, None))?;
                 }
+                self.release_losers(id);
             }
             Ended::NotActive => panic!("a section ends in its transaction"),
         }

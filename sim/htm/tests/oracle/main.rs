@@ -11,7 +11,7 @@ mod serial;
 
 use concord_htm::manager::Manager;
 use concord_htm::policy::OutsideReads::{Committed, Wins};
-use concord_htm::policy::{Granularity, Mode, Policy};
+use concord_htm::policy::{Backoff, Granularity, Mode, Policy};
 use fault::Fault;
 use interpreter::{Failure, Options, Outcome, Seen, run};
 use program::{Program, program};
@@ -29,25 +29,26 @@ fn cases() -> u32 {
 
 /// Every granularity and mode. Conflicts are settled sooner than by default, since the programs are short.
 fn policies(manager: Manager) -> [Policy; 8] {
-    let policy = |(granularity, mode, outside_reads, deferred_adds)| Policy {
+    let policy = |(granularity, mode, outside_reads, deferred_adds, backoff)| Policy {
         manager,
         granularity,
         mode,
         outside_reads,
         deferred_adds,
+        backoff,
         backoff_base_cycles: 16,
         restart_threshold: 3,
         ..Policy::default()
     };
     [
-        (Granularity::Word32, Mode::Virtualized, Wins, 0),
-        (Granularity::Word32, Mode::Virtualized, Committed, 2),
-        (Granularity::Word32, Mode::BestEffort, Wins, 2),
-        (Granularity::Word32, Mode::BestEffort, Committed, 0),
-        (Granularity::Word, Mode::Virtualized, Wins, 2),
-        (Granularity::Word, Mode::BestEffort, Wins, 0),
-        (Granularity::Line, Mode::Virtualized, Wins, 0),
-        (Granularity::Line, Mode::BestEffort, Wins, 2),
+        (Granularity::Word32, Mode::Virtualized, Wins, 0, Backoff::Random),
+        (Granularity::Word32, Mode::Virtualized, Committed, 2, Backoff::Winner),
+        (Granularity::Word32, Mode::BestEffort, Wins, 2, Backoff::Winner),
+        (Granularity::Word32, Mode::BestEffort, Committed, 0, Backoff::Random),
+        (Granularity::Word, Mode::Virtualized, Wins, 2, Backoff::Random),
+        (Granularity::Word, Mode::BestEffort, Wins, 0, Backoff::Random),
+        (Granularity::Line, Mode::Virtualized, Wins, 0, Backoff::Winner),
+        (Granularity::Line, Mode::BestEffort, Wins, 2, Backoff::Random),
     ]
     .map(policy)
 }
@@ -134,11 +135,13 @@ fn hold_to_the_oracle(manager: Manager) -> Seen {
         around,
         added,
         undeferred,
+        released,
         restarts,
         ..
     } = seen;
     let [_, conflict, nontransactional, explicit, _, capacity, interrupt, _] = restarts;
-    let counts = [committed, nested, suspended, doomed, stack, overflowed, migrated, around, added, undeferred];
+    let counts =
+        [committed, nested, suspended, doomed, stack, overflowed, migrated, around, added, undeferred, released];
     assert!(counts.iter().all(|count| *count > 0), "{seen:?}");
     let counts = [conflict, nontransactional, explicit, capacity, interrupt];
     assert!(counts.iter().all(|count| *count > 0), "{seen:?}");

@@ -117,6 +117,7 @@ impl Machine {
                     Ok(loss) => {
                         if let Some(loss) = loss {
                             self.note_rollback(&loss);
+                            self.release_losers(loss.id, now);
                         }
                         self.update_watched();
                         Done::Retired

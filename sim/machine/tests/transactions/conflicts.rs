@@ -5,7 +5,7 @@ use crate::support::assembler::*;
 use crate::support::bare::*;
 use concord_abi::htm::*;
 use concord_htm::manager::Manager;
-use concord_htm::policy::Granularity;
+use concord_htm::policy::{Backoff, Granularity};
 
 /// another hart's plain accesses win under every manager, see what was committed, and their
 /// transaction is back at its begin before it does anything more.
@@ -443,6 +443,88 @@ fn a_doomed_transaction_sees_nothing_impossible() {
     everywhere(2, on_harts(&[&first, &second]), |logs| {
         assert_eq!(logs.note(0, 0), 0, "{:?}: a word changed under a transaction", logs.gear);
         assert!(logs.words::<1>(0)[0] > 0, "{:?}: they never met", logs.gear);
+    });
+}
+
+/// a transaction that lost to another one backs off until that one has committed; after a lost
+/// conflict under the default policy it goes on at once.
+#[test]
+fn a_loser_backs_off_until_the_winner_has_committed() {
+    for backoff in Backoff::ALL {
+        let loser = |bare: &mut Bare| {
+            let first = |bare: &mut Bare| {
+                bare.store(A, 5);
+                bare.tell_and_spin(1);
+            };
+            let again = |bare: &mut Bare| {
+                bare.outside(|bare| {
+                    bare.load_word(S3, B);
+                    bare.note(0, 0, S3);
+                });
+            };
+            bare.attempt(S2, first, again);
+            bare.end();
+            bare.log(S2);
+            bare.log_csr(CSR_BACKOFF);
+        };
+        let winner = |bare: &mut Bare| {
+            bare.wait_for(FLAG, 1);
+            bare.begin(ZERO);
+            bare.store(A, 6);
+            bare.load(S3, 10_000);
+            let again = bare.code.here();
+            bare.push(addi(S3, S3, -1));
+            bare.code.branch(1, S3, ZERO, again);
+            bare.outside(|bare| bare.store(B, 1));
+            bare.end();
+        };
+        let build = |bare: &mut Bare| {
+            bare.board.transactions.backoff = backoff;
+            bare.board.transactions.manager = Manager::RequesterWins;
+            on_harts(&[&loser, &winner])(bare);
+        };
+        everywhere(2, build, |logs| {
+            let why = format!("{} {:?}", backoff.name(), logs.gear);
+            let [status, backoff_cycles] = logs.words(0);
+            assert_eq!(status, CONFLICT, "{why}");
+            let waits = backoff == Backoff::Winner;
+            assert_eq!(logs.note(0, 0), u64::from(waits), "{why}: the winner's end was near");
+            // 65,536 cycles were the bound.
+            let expected = if waits { 10_000..60_000 } else { 0..64 };
+            assert!(expected.contains(&backoff_cycles), "{why}: xbackoff {backoff_cycles}");
+        });
+    }
+}
+
+/// a winner that does not go on before the loser does holds it no longer than the bound.
+#[test]
+fn a_loser_does_not_back_off_for_ever() {
+    let loser = |bare: &mut Bare| {
+        let first = |bare: &mut Bare| {
+            bare.store(A, 5);
+            bare.tell_and_spin(1);
+        };
+        bare.attempt(S2, first, |_| ());
+        bare.end();
+        bare.log_csr(CSR_BACKOFF);
+        bare.store(ANSWER, 1);
+    };
+    let winner = |bare: &mut Bare| {
+        bare.wait_for(FLAG, 1);
+        bare.begin(ZERO);
+        bare.store(A, 6);
+        bare.outside(|bare| bare.wait_for(ANSWER, 1));
+        bare.end();
+    };
+    let build = |bare: &mut Bare| {
+        let transactions = &mut bare.board.transactions;
+        (transactions.backoff, transactions.manager) = (Backoff::Winner, Manager::RequesterWins);
+        transactions.backoff_base_cycles = 4;
+        on_harts(&[&loser, &winner])(bare);
+    };
+    everywhere(2, build, |logs| {
+        let [backoff_cycles] = logs.words(0);
+        assert!((4096..4100).contains(&backoff_cycles), "{:?}: xbackoff {backoff_cycles}", logs.gear);
     });
 }
 

@@ -6,7 +6,7 @@
 use super::programs::{self, Shape};
 use crate::support::bare::*;
 use concord_htm::manager::Manager;
-use concord_htm::policy::{Granularity, Mode, OutsideReads};
+use concord_htm::policy::{Backoff, Granularity, Mode, OutsideReads};
 use concord_machine::Gear;
 use concord_machine::board::TransactionBoard;
 
@@ -53,12 +53,14 @@ fn random_guests_keep_their_invariants() {
                 // Half of the machines have each of the other keys.
                 let outside_reads = OutsideReads::ALL[seed as usize / 4 % 2];
                 let deferred_adds = [0, 2][seed as usize / 8 % 2];
+                let backoff = Backoff::ALL[seed as usize / 16 % 2];
                 let keys = TransactionBoard {
                     manager,
                     granularity,
                     mode,
                     outside_reads,
                     deferred_adds,
+                    backoff,
                     ..TransactionBoard::default()
                 };
                 for gear in [Gear::Functional, Gear::Timed] {

@@ -10,7 +10,7 @@ use crate::support::random::Random;
 use concord_abi::exit::Exit;
 use concord_abi::hint::Hint;
 use concord_htm::manager::Manager;
-use concord_htm::policy::{Granularity, Mode, OutsideReads};
+use concord_htm::policy::{Backoff, Granularity, Mode, OutsideReads};
 use concord_machine::debugger;
 use concord_machine::result;
 use concord_machine::run::{Options, Outcome, SnapshotEvent, Unattended};
@@ -27,6 +27,7 @@ fn random_guest(seed: u64) -> Bare {
     transactions.deferred_adds = random.pick(&[0, 1, 16]);
     transactions.mode = random.pick(&[Mode::Virtualized, Mode::BestEffort]);
     bare.check_isolation = random.one_in(2);
+    bare.board.transactions.backoff = random.pick(&Backoff::ALL);
     programs::build(&mut bare, shape(seed));
     bare
 }
