@@ -165,6 +165,25 @@ static inline void cx_account_close_window(struct cx_account *account)
 }
 
 /*
+ * Executions before a trial counts do not say what the mode costs, but what they lose is lost. Ends the trial
+ * when that is several times what they would lose in the mode in force.
+ */
+static inline int cx_account_warm_up_trial(struct cx_account *account, unsigned long cycles)
+{
+	unsigned long mean_cycles = account->mean_cycles[!account->mode] + CX_MARGIN_CYCLES;
+
+	account->lost_cycles += cycles < CX_CYCLES_MAX ? cycles : CX_CYCLES_MAX;
+	if (account->lost_cycles > 4 * account->warm_up_executions * mean_cycles) {
+		account->warm_up = 0;
+		cx_account_close_window(account);
+		return 1;
+	}
+	if (!account->warm_up)
+		account->lost_cycles = 0;
+	return 0;
+}
+
+/*
  * A section has lost these cycles in this mode. It reports once at its end, and may report before that. In
  * a window every section reports, also one that has lost nothing. `is_disturbed`: it lost to a store of a
  * user program. Returns true if the account now wants something else.
@@ -178,6 +197,8 @@ static inline int cx_account_charge(struct cx_account *account, enum cx_mode mod
 		return 0;
 	if (account->warm_up) {
 		account->warm_up -= is_end;
+		if (account->window == CX_TRIAL)
+			return cx_account_warm_up_trial(account, cycles);
 		return 0;
 	}
 	account->lost_cycles += cycles < CX_CYCLES_MAX ? cycles : CX_CYCLES_MAX;
