@@ -23,6 +23,7 @@
 #include <linux/sched/task.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <asm/sections.h>
 
 #include "cx.h"
 
@@ -194,6 +195,12 @@ void cx_charge_later(const volatile void *lock, unsigned char *site, unsigned lo
 	struct cx_charge *later;
 	unsigned long flags;
 
+	/* The site of a module may be gone later. */
+	if (!is_kernel_core_data((unsigned long)site)) {
+		if (!is_sample)
+			cx_charge(lock, site, caller, mode, cycles, true, 0);
+		return;
+	}
 	local_irq_save(flags);
 	later = this_cpu_ptr(&charge_later);
 	if (!later->lock)
