@@ -78,10 +78,11 @@ impl MemorySystem {
         Err(Refusal::Queued)
     }
 
-    /// Gives a core that loads with a reservation, or compares and swaps, its line as a store would, so that the store that follows finds
-    /// the line its own for the length of a window at least. To be called before the load, which then hits. Cores that take their reservation on a line that
-    /// they share lose it to each other while their stores queue, and hardly one of many stores succeeds; RISC-V cores such as
-    /// Rocket acquire the line in their LR (the unprivileged specification, section "Eventual Success of Store-Conditional Instructions").
+    /// Gives a core that loads with a reservation, or compares and swaps, its line as a store would, so that the store that
+    /// follows finds the line its own for the length of a window at least. To be called before the load, which then hits.
+    /// Cores that take their reservation on a line that they share lose it to each other while their stores queue, and hardly
+    /// one of many stores succeeds; RISC-V cores such as Rocket acquire the line in their LR (the unprivileged specification,
+    /// section "Eventual Success of Store-Conditional Instructions").
     ///
     /// # Errors
     /// As [`MemorySystem::admit`].
