@@ -256,7 +256,7 @@ impl Pair {
     }
 
     /// An access as an interpreter makes it: the line table's one comparison, and the memory system if that fails.
-    fn access_system(&mut self, core: usize, address: u64, access: Access) -> Fate {
+    fn access_system(&mut self, core: usize, address: u64, access: Access, admission: Admission) -> Fate {
         let timed = self.system.timed;
         let context = self.system.cores[core].context;
         let user = if context.user { line_table::USER } else { 0 };
@@ -268,19 +268,36 @@ impl Pair {
             assert_eq!(address.wrapping_add(entry.addend), self.system.ram.host_address(physical) as u64);
             return Fate::Done(physical);
         }
-        match self.system.access(core, address, access, 0, Admission::Queues) {
+        match self.system.access(core, address, access, 0, admission) {
             Ok(Place::Ram(physical) | Place::Device(physical)) => Fate::Done(physical),
             Err(Refusal::Fault(fault)) => Fate::Fault(fault.kind),
             Err(Refusal::Queued) => Fate::Queued,
         }
     }
 
-    fn access(&mut self, core: usize, address: u64, store: bool) -> Fate {
+    fn access(&mut self, core: usize, address: u64, store: bool, admission: Admission) -> Fate {
         let access = if store { Access::Store } else { Access::Load };
-        let found = self.access_system(core, address, access);
-        let expected = self.reference.access(core, address, access);
+        let found = self.access_system(core, address, access, admission);
+        let expected = self.reference.access(core, address, access, admission);
         assert_eq!(found, expected, "{access:?} of {address:#x}");
         found
+    }
+
+    /// A load whose line comes as for a store.
+    fn own(&mut self, core: usize, address: u64) -> Fate {
+        let found = self.system.translate(core, address, Access::Load, 0);
+        let expected = self.reference.translate(core, address, Access::Load);
+        assert_eq!(found.map(|(physical, _)| physical).map_err(|fault| fault.kind), expected, "{address:#x}");
+        if let Ok(physical) = expected
+            && self.system.ram.contains(physical, 8)
+        {
+            let found = self.system.own(core, physical, 0);
+            assert_eq!(found.is_ok(), self.reference.own(core, physical >> 6), "{address:#x} is owned");
+            if found.is_err() {
+                return Fate::Queued;
+            }
+        }
+        self.access(core, address, false, Admission::Exempt)
     }
 
     fn reserved(&mut self, core: usize, address: u64, store: bool) -> Option<Fate> {
@@ -289,7 +306,7 @@ impl Pair {
             return None;
         }
         if !store {
-            let fate = self.access(core, address, false);
+            let fate = self.own(core, address);
             let physical = match fate {
                 Fate::Done(physical) if self.system.ram.contains(physical, 8) => Some(physical),
                 Fate::Queued => return Some(fate),
@@ -303,7 +320,7 @@ impl Pair {
         let expected = self.reference.cores[core].reservation.take();
         assert_eq!(found.map(|line| u64::from(physical_line(line))), expected, "the reservation of core {core}");
         found?;
-        let fate = self.access(core, address, true);
+        let fate = self.access(core, address, true, Admission::Queues);
         if fate == Fate::Queued {
             // The same instruction executes again.
             self.system.core(core).reservation = found;
@@ -315,7 +332,7 @@ impl Pair {
     /// Executes an instruction, or lets its core wait with it.
     fn execute(&mut self, core: usize, instruction: Instruction) {
         let fate = match instruction {
-            Instruction::Plain { address, store } => Some(self.access(core, address, store)),
+            Instruction::Plain { address, store } => Some(self.access(core, address, store, Admission::Queues)),
             Instruction::Reserved { address, store } => self.reserved(core, address, store),
         };
         self.charge(core);

@@ -7,7 +7,7 @@
 use crate::contention::{ContentionModel, QueueCounters};
 use crate::fault::{Access, FaultKind};
 use crate::ram::RAM_BASE;
-use crate::system::{Counters, Model};
+use crate::system::{Admission, Counters, Model};
 use crate::translation::Context;
 use std::collections::BTreeMap;
 
@@ -194,14 +194,20 @@ impl Reference {
     }
 
     /// A load or store; where it went may be a device.
-    pub fn access(&mut self, core: usize, address: u64, access: Access) -> Fate {
+    pub fn access(&mut self, core: usize, address: u64, access: Access, admission: Admission) -> Fate {
         let physical = match self.translate(core, address, access) {
             Ok(physical) => physical,
             Err(kind) => return Fate::Fault(kind),
         };
         if self.is_ram(physical) && self.timed {
             let (line, store) = (physical >> 6, access == Access::Store);
-            let Some(paid) = self.request(core, line, store) else { return Fate::Queued };
+            let paid = match admission {
+                Admission::Exempt => None,
+                Admission::Queues => match self.request(core, line, store) {
+                    Some(paid) => paid,
+                    None => return Fate::Queued,
+                },
+            };
             self.touch(core, line, store, paid);
             let answers = !self.services.iter().any(|service| service.line == line && service.waits);
             let core = &mut self.cores[core];
@@ -209,6 +215,24 @@ impl Reference {
             core.table.insert((address >> 6) % SLOTS, (address >> 6, line, answers));
         }
         Fate::Done(physical)
+    }
+
+    /// Takes a line as a store does, before a load with a reservation. False if the core waits for it.
+    pub fn own(&mut self, core: usize, line: u64) -> bool {
+        if self.model.contention.is_none() || !self.timed {
+            return true;
+        }
+        let now = self.cores[core].clock;
+        let is_busy = |service: &Service| service.waits || service.line == line && service.end > now;
+        let is_clear = self.bus_free <= now && !self.services.iter().any(is_busy);
+        let is_elsewhere =
+            self.cores.iter_mut().enumerate().any(|(number, other)| number != core && other.state(line).is_some());
+        if is_clear && !is_elsewhere {
+            return true;
+        }
+        let Some(paid) = self.request(core, line, true) else { return false };
+        self.touch(core, line, true, paid);
+        true
     }
 
     /// Whether an access may be made now: with what it has paid, if it was in the queue.
@@ -340,7 +364,8 @@ impl Reference {
         model.window_cycles / 2 + (word >> 33) % (model.window_cycles + 1)
     }
 
-    fn translate(&mut self, core: usize, address: u64, access: Access) -> Result<u64, FaultKind> {
+    /// The physical address of a load or store.
+    pub fn translate(&mut self, core: usize, address: u64, access: Access) -> Result<u64, FaultKind> {
         let context = self.cores[core].context;
         let physical = if context.satp >> 60 == 0 {
             address
@@ -469,7 +494,7 @@ impl Reference {
         let set = (line as usize) % self.model.data.sets;
         if self.cores[core].first[set].contains(&Some(line)) {
             if store {
-                self.own(core, line, paid);
+                self.modify(core, line, paid);
             }
             return;
         }
@@ -497,7 +522,7 @@ impl Reference {
     }
 
     /// Makes a line that this core holds modified.
-    fn own(&mut self, core: usize, line: u64, paid: Option<u64>) {
+    fn modify(&mut self, core: usize, line: u64, paid: Option<u64>) {
         if self.cores[core].state(line) == Some(&mut Mesi::Shared) {
             self.cores[core].counters.upgrades += 1;
             let cycles = self.serve(core, line, true, self.model.upgrade_latency_cycles, true, paid);
@@ -526,7 +551,7 @@ impl Reference {
             let entry = list.remove(place);
             list.insert(0, entry);
             if store {
-                self.own(core, line, paid);
+                self.modify(core, line, paid);
             }
             return;
         }
