@@ -55,7 +55,7 @@ fn an_account_that_never_returns_from_the_lock_is_found() {
 
 #[test]
 fn an_account_that_measures_too_often_is_found() {
-    let output = drive("account->quiet_windows_min *= 2;", "account->mean_cycles[other] = 0;");
+    let output = drive("account->quiet_windows_min *= 4;", "account->mean_cycles[other] = 0;");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("regret"));
 }

@@ -78,9 +78,9 @@ static __always_inline unsigned long cx_note_restart(unsigned long cause, const 
 		     "	ld %[lost], %[lost_at](%[attempt])\n"
 		     "	add %[lost], %[lost], %[now]\n"
 		     "	sd %[lost], %[lost_at](%[attempt])\n"
-		     "	ld %[now], 0(%[flags])\n"
+		     "	lw %[now], 0(%[flags])\n"
 		     "	or %[now], %[now], %[after]\n"
-		     "	sd %[now], 0(%[flags])\n"
+		     "	sw %[now], 0(%[flags])\n"
 		     "	.insn i 0x0b, 5, x0, x0, 0"	/* xpop */
 		     : [lost] "=&r" (lost), [restarts] "=&r" (restarts), [now] "+&r" (now)
 		     : [attempt] "r" (this_cpu_ptr(&cx_attempt)), [lock] "r" (lock), [site] "r" (site), [caller] "r" (caller),
@@ -98,13 +98,27 @@ static __always_inline unsigned long cx_note_restart(unsigned long cause, const 
 	return restarts;
 }
 
-/* A section that has lost this many cycles in restarts asks its account, however few restarts they were. */
-#define CX_ROUND_CYCLES_MAX (1 << 18)
+/*
+ * Restarts, and cycles lost in them, after which a section asks its account whether it is still to be a
+ * transaction. Each question begins another transaction and so makes the back-off short again, which is
+ * right where a conflict comes as a surprise, and wrong where processors fight for the lock.
+ */
+static unsigned int cx_round_restarts(const volatile void *lock)
+{
+	return cx_is_fought_for(lock) ? 16 : 4;
+}
+
+static unsigned long cx_round_cycles(const volatile void *lock)
+{
+	return cx_is_fought_for(lock) ? 1 << 18 : 1 << 16;
+}
+
 #define CX_ROUND_OVER ULONG_MAX
 
 /*
  * Decides how a restarted transaction goes on. Returns its number of restarts if the section may try
- * again, or CX_ROUND_OVER if it has lost so much that its account should know. Returns 0, with the transaction ended, if the budget for the cause is used up.
+ * again, or CX_ROUND_OVER if it has lost so much that its account should know. Returns 0, with the
+ * transaction ended, if the budget for the cause is used up.
  *
  * Runs inside the transaction at depth 1, because a nested xbegin returns 0.
  */
@@ -118,7 +132,7 @@ noinline unsigned long cx_retry(unsigned long status, const volatile void *lock,
 	if (xmetatm_code(status) != CX_CODE_NONE)
 		cx_count(&statistics->asked[xmetatm_code(status)]);
 	if (likely(restarts <= cx_budgets[cause]))
-		return lost_cycles < CX_ROUND_CYCLES_MAX ? restarts : CX_ROUND_OVER;
+		return lost_cycles < cx_round_cycles(lock) ? restarts : CX_ROUND_OVER;
 	xend();
 	cx_count(&statistics->exclusive[cause]);
 	return 0;
@@ -158,7 +172,6 @@ noinline bool cx_wait(const volatile void *word, bool nested)
  */
 static noinline bool cx_wait_outside(const volatile void *word, unsigned char *site, unsigned long caller, int kind)
 {
-	unsigned long start = csr_read(CSR_CYCLE), flags;
 	/*
 	 * A queue of all processors has to become empty before a transaction can begin. Readers do not wait
 	 * for each other that long, so that one of them may hold the lock while another one interrupts it.
@@ -180,24 +193,11 @@ static noinline bool cx_wait_outside(const volatile void *word, unsigned char *s
 			break;
 	}
 	concord_hint(CONCORD_HINT_LOCK_SPIN_ABANDONED, word);
-	local_irq_save(flags);
-	__this_cpu_add(cx_attempt.lost_cycles, csr_read(CSR_CYCLE) - start);
-	local_irq_restore(flags);
 	return is_free;
 }
 
 /* Times that a section goes back to waiting for its lock before it joins the queue. */
 #define CX_ROUNDS_MAX 8
-
-/*
- * Restarts after which a section asks its account whether it is still to be a transaction. Each question
- * begins another transaction and so makes the back-off short again, which is right where a conflict comes
- * as a surprise, and wrong where processors fight for the lock.
- */
-static __always_inline unsigned int cx_round_restarts(const unsigned char *site)
-{
-	return READ_ONCE(*site) == CX_SITE_ASK_FOUGHT ? 16 : 4;
-}
 
 /*
  * For a transaction that has restarted or has found the lock taken. Returns true if it has now
@@ -206,8 +206,9 @@ static __always_inline unsigned int cx_round_restarts(const unsigned char *site)
  */
 noinline bool cx_elide(const volatile void *word, unsigned char *site, unsigned long status, unsigned long caller, int kind)
 {
-	unsigned long restarts;
+	unsigned long restarts, start;
 	unsigned int rounds = 0;
+	bool is_free;
 
 	if (cx_is_nested())
 		return cx_wait(word, true);
@@ -225,12 +226,15 @@ noinline bool cx_elide(const volatile void *word, unsigned char *site, unsigned 
 			}
 			return cx_wait(word, false);
 		}
-		if (restarts < cx_round_restarts(site) && xtest_w(word, 0))
+		if (restarts < cx_round_restarts(word) && xtest_w(word, 0))
 			return true;
 		xend();
+		start = csr_read(CSR_CYCLE);
 		if (restarts)
-			cx_charge(word, site, caller, CX_ELIDE, cx_take_lost_cycles(), false, 0);
-		if (++rounds > CX_ROUNDS_MAX || !cx_wait_outside(word, site, caller, kind))
+			cx_charge_so_far(word, site, caller);
+		is_free = ++rounds <= CX_ROUNDS_MAX && cx_wait_outside(word, site, caller, kind);
+		cx_note_lost(word, site, caller, csr_read(CSR_CYCLE) - start);
+		if (!is_free)
 			return false;
 		status = xbegin();
 	}
@@ -334,13 +338,16 @@ static __always_inline void cx_is_transactional(const arch_spinlock_t *lock, uns
 /* Takes a lock whose account says that its sections are locks for now. */
 static __always_inline void cx_lock_as_lock(arch_spinlock_t *lock, unsigned char *site, unsigned long caller, bool is_counted)
 {
+	/* Asked first: who finds the lock taken joins the queue at once, as long as the lock's line is here. */
+	bool is_noted = cx_is_fought_for(lock);
 	unsigned long start = csr_read(CSR_CYCLE);
 	int value = 0;
 
 	if (atomic_try_cmpxchg_acquire(&lock->val, &value, _Q_LOCKED_VAL)) {
 		cx_hint_for(CONCORD_HINT_SECTION_LOCKED + CONCORD_SECTION_SPIN, lock, caller);
 	} else {
-		cx_note_fight(lock, site, caller);
+		if (!is_noted)
+			cx_note_fight(lock, site, caller);
 		cx_queued_lock_slow(lock, value, caller, CONCORD_SECTION_SPIN);
 	}
 	cx_acquired(lock, site, caller, is_counted, start);
@@ -489,16 +496,21 @@ static __always_inline int cx_trylock_fails(arch_spinlock_t *lock, unsigned char
 {
 	xend();
 	if (static_branch_unlikely(&cx_key_adaptive) && !xgettxid())
-		cx_charge(lock, site, caller, CX_ELIDE, cx_take_lost_cycles(), false, 0);
+		cx_charge_so_far(lock, site, caller);
 	return 0;
 }
 
+/* Restarts after which a section that only tries takes its lock, or goes without. */
+#define CX_TRYLOCK_RESTARTS 4
+
 static noinline int cx_trylock_slow(arch_spinlock_t *lock, unsigned char *site, unsigned long status)
 {
-	unsigned long start;
+	unsigned long restarts = cx_retry(status, lock, site, _RET_IP_), start;
 	int is_taken;
 
-	if (!cx_retry(status, lock, site, _RET_IP_)) {
+	if (!restarts || (static_branch_unlikely(&cx_key_adaptive) && restarts >= CX_TRYLOCK_RESTARTS)) {
+		if (restarts)
+			xend();
 		start = csr_read(CSR_CYCLE);
 		is_taken = cx_trylock_as_lock(lock, _RET_IP_);
 		cx_acquired_after_eliding(lock, site, _RET_IP_, start);

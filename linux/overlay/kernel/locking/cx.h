@@ -79,7 +79,6 @@ static __always_inline void cx_count(unsigned long *word)
 
 /* What the byte of a site says. The first two are those of enum cx_mode, without further questions. */
 #define CX_SITE_ASK 2 /* the account decides, which may be the lock's own (cx_site.c) */
-#define CX_SITE_ASK_FOUGHT 3 /* the same, and locks of this site are fought for */
 
 /* cx.policy=adaptive: sites learn whether to elide. Otherwise every byte of a site stays CX_ELIDE. */
 DECLARE_STATIC_KEY_FALSE(cx_key_adaptive);
@@ -112,9 +111,10 @@ DECLARE_PER_CPU(struct cx_attempt, cx_attempt);
 void cx_after_commit(void);
 
 enum cx_mode cx_ask(const volatile void *lock, unsigned char *site, unsigned long caller, bool *is_counted);
+bool cx_is_fought_for(const volatile void *lock);
 void cx_note_fight(const volatile void *lock, unsigned char *site, unsigned long caller);
-void cx_charge(const volatile void *lock, unsigned char *site, unsigned long caller, enum cx_mode mode, unsigned long cycles,
-	       bool is_end, unsigned long conflict);
+void cx_charge_so_far(const volatile void *lock, unsigned char *site, unsigned long caller);
+void cx_note_lost(const volatile void *lock, unsigned char *site, unsigned long caller, unsigned long cycles);
 void cx_charge_later(const volatile void *lock, unsigned char *site, unsigned long caller, enum cx_mode mode,
 		     unsigned long cycles, bool is_sample);
 unsigned long cx_take_lost_cycles(void);

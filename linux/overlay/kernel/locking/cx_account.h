@@ -11,14 +11,14 @@
  * - While the mode in force has lost less than the account's patience, nothing happens.
  * - Then a window measures that mode. If the other mode promises to be cheaper, it comes into force, and
  *   a window measures it too. A mode never tried promises to cost nothing.
- * - Otherwise the patience doubles, up to a bound. After one such window, then two, four and so
+ * - Otherwise the patience doubles, up to a bound. After one such window, then four, sixteen and so
  *   on, up to CX_QUIET_MAX, the other mode is tried in a window although its old mean does not promise
  *   anything, because circumstances change. A mode that loses more than twice what it ever did makes
  *   that number one again.
  *
- * This is the doubling of ski rental (Karlin, Manasse, McGeoch, Owicki: "Competitive Randomized Algorithms
- * for Nonuniform Problems", Algorithmica 1994): a trial of the other mode costs a bounded number of
- * executions, and the time between two trials doubles.
+ * This is ski rental (Karlin, Manasse, McGeoch, Owicki: "Competitive Randomized Algorithms for Nonuniform
+ * Problems", Algorithmica 1994): a trial of the other mode costs a bounded number of cycles, and the time between two
+ * failed trials grows by a factor.
  */
 #ifndef _KERNEL_LOCKING_CX_ACCOUNT_H
 #define _KERNEL_LOCKING_CX_ACCOUNT_H
@@ -55,31 +55,40 @@ enum cx_window { CX_NO_WINDOW, CX_WINDOW_OF_MODE, CX_TRIAL };
 /* A mode that loses twice what it ever did, and this many cycles more, is a reason to try the other soon. */
 #define CX_SURPRISE_CYCLES 64
 
+/* The bytes of a cache line, or of more than one. */
+#define CX_ACCOUNT_LINE_BYTES 64
+
 struct cx_account {
-	/* Cycles lost since the beginning, by mode. */
-	unsigned long total_cycles[CX_MODES];
-	/* Cycles that an execution loses in the mean, by mode. */
-	unsigned int mean_cycles[CX_MODES];
-	/* Cycles lost in this window or, outside a window, since the last one. */
-	unsigned int lost_cycles;
-	unsigned int patience_cycles;
-	/* The greatest mean of the mode in force, since it came into force. */
-	unsigned int worst_cycles;
-	/* Executions of this window, and those that are yet to pass before it begins to count. */
-	unsigned char executions;
-	unsigned char warm_up;
-	/* Executions of this window that lost to stores of user programs. */
-	unsigned char disturbed;
-	/* Executions after a change of mode that still feel the mode before: 0 where nobody queues. */
-	unsigned char warm_up_executions;
+	/* What charges write has a line of its own, because every section that asks reads the rest. */
+	union {
+		unsigned char line[CX_ACCOUNT_LINE_BYTES];
+		struct {
+			/* Cycles lost since the beginning, by mode. */
+			unsigned long total_cycles[CX_MODES];
+			/* Cycles that an execution loses in the mean, by mode. */
+			unsigned int mean_cycles[CX_MODES];
+			/* Cycles lost in this window or, outside a window, since the last one. */
+			unsigned int lost_cycles;
+			unsigned int patience_cycles;
+			/* The greatest mean of the mode in force, since it came into force. */
+			unsigned int worst_cycles;
+			/* Executions of this window, and those that are yet to pass before it begins to count. */
+			unsigned char executions;
+			unsigned char warm_up;
+			/* Executions of this window that lost to stores of user programs. */
+			unsigned char disturbed;
+			/* Executions after a change of mode that still feel the mode before: 0 where nobody queues. */
+			unsigned char warm_up_executions;
+			/* Windows that have confirmed the mode since the last trial, and how many it takes for the next. */
+			unsigned short quiet_windows;
+			unsigned short quiet_windows_min;
+			/* Set while a processor changes the account. */
+			unsigned char is_busy;
+		};
+	};
 	unsigned char mode;
 	/* What is measured, an enum cx_window: the mode in force, or one that is tried without promise. */
 	unsigned char window;
-	/* Windows that have confirmed the mode since the last trial, and how many it takes for the next. */
-	unsigned short quiet_windows;
-	unsigned short quiet_windows_min;
-	/* Set while a processor changes the account. */
-	unsigned char is_busy;
 };
 
 /* `warm_up_executions`: the queue of a lock, which empties only after a change of mode, may be as long as this. */
@@ -112,7 +121,7 @@ static inline void cx_account_open_window(struct cx_account *account, enum cx_wi
 static inline unsigned int cx_account_window_cycles_max(const struct cx_account *account)
 {
 	if (account->window == CX_TRIAL)
-		return 2 * CX_WINDOW * (account->mean_cycles[!account->mode] + CX_MARGIN_CYCLES);
+		return CX_WINDOW * 3 / 2 * (account->mean_cycles[!account->mode] + CX_MARGIN_CYCLES);
 	return CX_WINDOW_CYCLES_MAX * (1 + account->warm_up_executions);
 }
 
@@ -143,7 +152,7 @@ static inline void cx_account_close_window(struct cx_account *account)
 		if (!is_better)
 			account->quiet_windows_min = 1;
 		else if (account->quiet_windows_min < CX_QUIET_MAX)
-			account->quiet_windows_min *= 2;
+			account->quiet_windows_min *= 4;
 	} else if (mean > 2 * account->worst_cycles + CX_SURPRISE_CYCLES) {
 		account->quiet_windows_min = 1;
 	}
@@ -166,14 +175,14 @@ static inline void cx_account_close_window(struct cx_account *account)
 
 /*
  * Executions before a trial counts do not say what the mode costs, but what they lose is lost. Ends the trial
- * when that is several times what they would lose in the mode in force.
+ * when that is half as much again as they would lose in the mode in force.
  */
 static inline int cx_account_warm_up_trial(struct cx_account *account, unsigned long cycles)
 {
 	unsigned long mean_cycles = account->mean_cycles[!account->mode] + CX_MARGIN_CYCLES;
 
 	account->lost_cycles += cycles < CX_CYCLES_MAX ? cycles : CX_CYCLES_MAX;
-	if (account->lost_cycles > 4 * account->warm_up_executions * mean_cycles) {
+	if (account->lost_cycles > account->warm_up_executions * 3 / 2 * mean_cycles) {
 		account->warm_up = 0;
 		cx_account_close_window(account);
 		return 1;

@@ -103,6 +103,12 @@ static bool governs(const struct cx_lock_account *slot, const volatile void *loc
 	return READ_ONCE(slot->lock) == lock && READ_ONCE(slot->fights) >= CX_FIGHTS_MIN;
 }
 
+/* Whether a lock's own account decides. May run inside a transaction: nobody writes what it reads for long. */
+bool cx_is_fought_for(const volatile void *lock)
+{
+	return static_branch_unlikely(&cx_key_adaptive) && governs(lock_slot(lock), lock);
+}
+
 static struct cx_account *find(const volatile void *lock, unsigned char *site, unsigned long caller)
 {
 	struct cx_lock_account *slot = lock_slot(lock);
@@ -135,7 +141,7 @@ static void update_site(const struct cx_account *account, const volatile void *l
 {
 	if (account == &lock_slot(lock)->account) {
 		if (account->window || READ_ONCE(*site) != account->mode)
-			set_site(site, CX_SITE_ASK_FOUGHT);
+			set_site(site, CX_SITE_ASK);
 	} else if (account->window) {
 		set_site(site, CX_SITE_ASK);
 	} else if (is_changed) {
@@ -169,19 +175,32 @@ static bool is_mapped(unsigned long address)
 
 /*
  * Charges what a section has lost; cx_account_charge() says when. `conflict` is where it has lost to an
- * access outside transactions, or 0.
+ * access outside transactions, or 0. Returns false if another processor is changing the account.
  */
-void cx_charge(const volatile void *lock, unsigned char *site, unsigned long caller, enum cx_mode mode, unsigned long cycles,
-	       bool is_end, unsigned long conflict)
+static bool cx_charge(const volatile void *lock, unsigned char *site, unsigned long caller, enum cx_mode mode, unsigned long cycles,
+		      bool is_end, unsigned long conflict)
 {
 	struct cx_account *account = find(lock, site, caller);
 	bool is_changed;
 
 	if (!account || !try_begin(account))
-		return;
+		return false;
 	is_changed = cx_account_charge(account, mode, cycles, is_end, is_mapped(conflict));
 	update_site(account, lock, site, is_changed);
 	end(account);
+	return true;
+}
+
+/*
+ * Charges what the section on this processor has lost so far. If its account is busy, the section keeps
+ * the cycles for its end: whoever loses most comes when all the others do.
+ */
+void cx_charge_so_far(const volatile void *lock, unsigned char *site, unsigned long caller)
+{
+	unsigned long cycles = cx_take_lost_cycles();
+
+	if (!cx_charge(lock, site, caller, CX_ELIDE, cycles, false, 0))
+		cx_note_lost(lock, site, caller, cycles);
 }
 
 /*
@@ -272,11 +291,27 @@ void cx_note_fight(const volatile void *lock, unsigned char *site, unsigned long
 		slot->fights--;
 	} else {
 		found = find_site(site, caller);
-		cx_account_begin(&slot->account, found ? found->account.mode : CX_LOCK, 2 * num_online_cpus());
+		cx_account_begin(&slot->account, found ? found->account.mode : CX_LOCK, num_online_cpus());
 		WRITE_ONCE(slot->lock, lock);
 		WRITE_ONCE(slot->fights, 1);
 	}
 	end(&slot->account);
+}
+
+/* The section on this processor has lost cycles outside a transaction, and is charged for them when it ends. */
+void cx_note_lost(const volatile void *lock, unsigned char *site, unsigned long caller, unsigned long cycles)
+{
+	struct cx_attempt *attempt;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	attempt = this_cpu_ptr(&cx_attempt);
+	attempt->lock = lock;
+	attempt->site = site;
+	attempt->caller = caller;
+	attempt->lost_cycles += cycles;
+	current_thread_info()->cx_after_commit |= CX_AFTER_ACCOUNT;
+	local_irq_restore(flags);
 }
 
 /* What the section on this processor has lost and not been charged for. */
