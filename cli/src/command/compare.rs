@@ -26,8 +26,9 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workloads", "kernels", "definitions", "harts", "seeds", "size", "append",
         "board", "parameters", "contention_manager", "check_isolation", "max_instructions"])]
     experiment: Option<PathBuf>,
-    /// Kernels by name, separated by commas, what the others are compared with first: linux (locks), txlinux-ss (subsystems
-    /// converted), txlinux-cx (nearly every spinlock) and those of --kernel; all of them by default
+    /// Kernels by name, separated by commas, what the others are compared with first: linux (queued locks), linux-ticket (a kernel
+    /// without our conversion, with ticket locks), txlinux-ss (subsystems converted), txlinux-cx (nearly every spinlock) and those of
+    /// --kernel; all of them but linux-ticket by default
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     kernels: Option<Vec<String>>,
     /// Another kernel: our Image with these words on its command line, such as `no-ipi=cx=on cx.safe=counter,wake`; the words

@@ -63,7 +63,7 @@ impl Variant {
     }
 
     /// The variants of a list of names, in its order, and after them the definitions that it does not name. Without a list they are
-    /// the system's own.
+    /// those of the system's own that are compared by default.
     ///
     /// # Errors
     /// If a name is neither the system's nor defined, or comes twice.
@@ -89,7 +89,7 @@ impl Variant {
         };
         let mut chosen = match names {
             Some(names) => names.iter().map(named).collect::<Result<Vec<_>, _>>()?,
-            None => own.clone(),
+            None => system.default_variants(options),
         };
         let is_named = |variant: &&Variant| names.is_some_and(|names| names.contains(&variant.name));
         chosen.extend(defined.iter().filter(|variant| !is_named(variant)).cloned());

@@ -43,9 +43,19 @@ pub(super) static TXLINUX: Kernel = Kernel {
     modules: &["modules"],
 };
 
+/// The same Linux without our conversion.
+pub(super) static TICKET: Kernel = Kernel {
+    name: "kernel-ticket",
+    description: "The same Linux without our conversion, whose spinlocks are riscv's ticket locks: Image, vmlinux",
+    configuration: &["concord.config", "ticket.config"],
+    overlays: &[],
+    patches: &[],
+    modules: &[],
+};
+
 /// Every kernel of ours.
 #[cfg(test)]
-pub(super) static KERNELS: [&Kernel; 1] = [&TXLINUX];
+pub(super) static KERNELS: [&Kernel; 2] = [&TXLINUX, &TICKET];
 
 impl Recipe for Kernel {
     fn name(&self) -> &'static str {

@@ -100,8 +100,9 @@ trait Recipe: Sync {
     fn cook(&self, kitchen: &Kitchen, staging: &Staging) -> Result<Artifacts, Error>;
 }
 
-static RECIPES: [&dyn Recipe; 10] = [
+static RECIPES: [&dyn Recipe; 11] = [
     &kernel::TXLINUX,
+    &kernel::TICKET,
     &stock::Stock,
     &module_disk::TXLINUX_MODULES,
     &rootfs::ROOTFS,
@@ -368,12 +369,12 @@ mod tests {
         let error = build(&names, &Options::default(), &Silent).unwrap_err().to_string();
         assert_eq!(
             error,
-            "no guest is called \"kernle\"; there are kernel, stock, modules, rootfs, benchmarks, tm, \
+            "no guest is called \"kernle\"; there are kernel, kernel-ticket, stock, modules, rootfs, benchmarks, tm, \
              kernel-headers, stock-amd64, tm-module, tm-module-amd64"
         );
         assert_eq!(
             open("../x").unwrap_err().to_string(),
-            "no guest is called \"../x\"; there are kernel, stock, modules, rootfs, benchmarks, tm, \
+            "no guest is called \"../x\"; there are kernel, kernel-ticket, stock, modules, rootfs, benchmarks, tm, \
              kernel-headers, stock-amd64, tm-module, tm-module-amd64"
         );
     }

@@ -68,6 +68,11 @@ pub trait System: Debug + Send + Sync {
     /// The system's own variants, in the order in which they are compared unless the user says otherwise.
     fn variants(&self, options: &SystemOptions) -> Vec<Variant>;
 
+    /// Those of the system's own variants that are compared where none is named.
+    fn default_variants(&self, options: &SystemOptions) -> Vec<Variant> {
+        self.variants(options)
+    }
+
     /// How a cell starts.
     ///
     /// # Errors

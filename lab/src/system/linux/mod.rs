@@ -63,6 +63,13 @@ struct Kernel {
     words: String,
     /// Instead of the guest of all others.
     guest: Option<KernelGuest>,
+    /// It is compared also where no kernel is named.
+    #[serde(default = "yes")]
+    is_default: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Debug, Deserialize)]
@@ -164,6 +171,11 @@ impl System for Linux {
 
     fn variants(&self, _options: &SystemOptions) -> Vec<Variant> {
         self.kernels.iter().map(|kernel| Variant::new(&kernel.name, &kernel.words)).collect()
+    }
+
+    fn default_variants(&self, _options: &SystemOptions) -> Vec<Variant> {
+        let defaults = self.kernels.iter().filter(|kernel| kernel.is_default);
+        defaults.map(|kernel| Variant::new(&kernel.name, &kernel.words)).collect()
     }
 
     fn sizes(&self) -> Vec<String> {
