@@ -78,9 +78,9 @@ static __always_inline unsigned long cx_note_restart(unsigned long cause, const 
 		     "	ld %[lost], %[lost_at](%[attempt])\n"
 		     "	add %[lost], %[lost], %[now]\n"
 		     "	sd %[lost], %[lost_at](%[attempt])\n"
-		     "	lw %[now], 0(%[flags])\n"
+		     "	ld %[now], 0(%[flags])\n"
 		     "	or %[now], %[now], %[after]\n"
-		     "	sw %[now], 0(%[flags])\n"
+		     "	sd %[now], 0(%[flags])\n"
 		     "	.insn i 0x0b, 5, x0, x0, 0"	/* xpop */
 		     : [lost] "=&r" (lost), [restarts] "=&r" (restarts), [now] "+&r" (now)
 		     : [attempt] "r" (this_cpu_ptr(&cx_attempt)), [lock] "r" (lock), [site] "r" (site), [caller] "r" (caller),
