@@ -117,11 +117,17 @@ static inline void cx_account_open_window(struct cx_account *account, enum cx_wi
 	account->lost_cycles = 0;
 }
 
+/* The cycles at which a trial is seen to fail: half as much again as so many executions lose in the mode in force. */
+static inline unsigned long cx_account_trial_cycles_max(const struct cx_account *account, unsigned int executions)
+{
+	return executions * 3 / 2 * (unsigned long)(account->mean_cycles[!account->mode] + CX_MARGIN_CYCLES);
+}
+
 /* The cycles that are enough to see that a mode is no better than the other. */
-static inline unsigned int cx_account_window_cycles_max(const struct cx_account *account)
+static inline unsigned long cx_account_window_cycles_max(const struct cx_account *account)
 {
 	if (account->window == CX_TRIAL)
-		return CX_WINDOW * 3 / 2 * (account->mean_cycles[!account->mode] + CX_MARGIN_CYCLES);
+		return cx_account_trial_cycles_max(account, CX_WINDOW);
 	return CX_WINDOW_CYCLES_MAX * (1 + account->warm_up_executions);
 }
 
@@ -174,15 +180,13 @@ static inline void cx_account_close_window(struct cx_account *account)
 }
 
 /*
- * Executions before a trial counts do not say what the mode costs, but what they lose is lost. Ends the trial
- * when that is half as much again as they would lose in the mode in force.
+ * Executions before a trial counts do not say what the mode costs, but what they lose is lost. Ends a trial
+ * that is seen to fail.
  */
 static inline int cx_account_warm_up_trial(struct cx_account *account, unsigned long cycles)
 {
-	unsigned long mean_cycles = account->mean_cycles[!account->mode] + CX_MARGIN_CYCLES;
-
 	account->lost_cycles += cycles < CX_CYCLES_MAX ? cycles : CX_CYCLES_MAX;
-	if (account->lost_cycles > account->warm_up_executions * 3 / 2 * mean_cycles) {
+	if (account->lost_cycles > cx_account_trial_cycles_max(account, account->warm_up_executions)) {
 		account->warm_up = 0;
 		cx_account_close_window(account);
 		return 1;

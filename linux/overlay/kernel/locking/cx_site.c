@@ -9,8 +9,9 @@
  * the worst of all (whoever takes the lock makes every transaction of it lose, and does not feel it). So
  * a lock that is fought for gets an account of its own, which decides for all of its sites.
  *
- * All of this runs outside transactions, on slow paths. A change that another processor is making at the
- * same time is not waited for: its charge is dropped.
+ * All of this runs on slow paths, and but for cx_is_fought_for() outside transactions. A change that
+ * another processor is making at the same time is not waited for: the charge is dropped, or kept for the
+ * section's end.
  */
 #include <linux/atomic.h>
 #include <linux/cache.h>
@@ -103,7 +104,7 @@ static bool governs(const struct cx_lock_account *slot, const volatile void *loc
 	return READ_ONCE(slot->lock) == lock && READ_ONCE(slot->fights) >= CX_FIGHTS_MIN;
 }
 
-/* Whether a lock's own account decides. May run inside a transaction: nobody writes what it reads for long. */
+/* Whether a lock's own account decides. Runs also inside a transaction: what it reads is hardly ever written. */
 bool cx_is_fought_for(const volatile void *lock)
 {
 	return static_branch_unlikely(&cx_key_adaptive) && governs(lock_slot(lock), lock);
@@ -175,7 +176,7 @@ static bool is_mapped(unsigned long address)
 
 /*
  * Charges what a section has lost; cx_account_charge() says when. `conflict` is where it has lost to an
- * access outside transactions, or 0. Returns false if another processor is changing the account.
+ * access outside transactions, or 0. Returns false if there is no account, or another processor is changing it.
  */
 static bool cx_charge(const volatile void *lock, unsigned char *site, unsigned long caller, enum cx_mode mode, unsigned long cycles,
 		      bool is_end, unsigned long conflict)
@@ -249,11 +250,22 @@ static void charge_what_was_left(void)
 		cx_charge(charge.lock, charge.site, charge.caller, charge.mode, charge.cycles, true, 0);
 }
 
+/* The section on this processor is charged when it ends. Interrupts are off. */
+static struct cx_attempt *expect_charge(const volatile void *lock, unsigned char *site, unsigned long caller)
+{
+	struct cx_attempt *attempt = this_cpu_ptr(&cx_attempt);
+
+	attempt->lock = lock;
+	attempt->site = site;
+	attempt->caller = caller;
+	current_thread_info()->cx_after_commit |= CX_AFTER_ACCOUNT;
+	return attempt;
+}
+
 /* The mode of a section that begins outside a transaction, and whether it is charged also if it loses nothing. */
 enum cx_mode cx_ask(const volatile void *lock, unsigned char *site, unsigned long caller, bool *is_counted)
 {
 	struct cx_account *account;
-	struct cx_attempt *attempt;
 	unsigned long flags;
 
 	charge_what_was_left();
@@ -263,12 +275,7 @@ enum cx_mode cx_ask(const volatile void *lock, unsigned char *site, unsigned lon
 		return CX_LOCK;
 	if (*is_counted && account->mode == CX_ELIDE) {
 		local_irq_save(flags);
-		attempt = this_cpu_ptr(&cx_attempt);
-		attempt->lock = lock;
-		attempt->site = site;
-		attempt->caller = caller;
-		attempt->conflict = 0;
-		current_thread_info()->cx_after_commit |= CX_AFTER_ACCOUNT;
+		expect_charge(lock, site, caller)->conflict = 0;
 		local_irq_restore(flags);
 	} else if (!*is_counted) {
 		quiet_site(account, lock, site, caller);
@@ -301,16 +308,10 @@ void cx_note_fight(const volatile void *lock, unsigned char *site, unsigned long
 /* The section on this processor has lost cycles outside a transaction, and is charged for them when it ends. */
 void cx_note_lost(const volatile void *lock, unsigned char *site, unsigned long caller, unsigned long cycles)
 {
-	struct cx_attempt *attempt;
 	unsigned long flags;
 
 	local_irq_save(flags);
-	attempt = this_cpu_ptr(&cx_attempt);
-	attempt->lock = lock;
-	attempt->site = site;
-	attempt->caller = caller;
-	attempt->lost_cycles += cycles;
-	current_thread_info()->cx_after_commit |= CX_AFTER_ACCOUNT;
+	expect_charge(lock, site, caller)->lost_cycles += cycles;
 	local_irq_restore(flags);
 }
 
