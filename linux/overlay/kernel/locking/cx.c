@@ -495,8 +495,11 @@ static __always_inline int cx_trylock_as_lock(arch_spinlock_t *lock, unsigned lo
 static __always_inline int cx_trylock_fails(arch_spinlock_t *lock, unsigned char *site, unsigned long caller)
 {
 	xend();
-	if (static_branch_unlikely(&cx_key_adaptive) && !xgettxid())
+	if (static_branch_unlikely(&cx_key_adaptive) && !xgettxid()) {
 		cx_charge_so_far(lock, site, caller);
+		/* No end comes at which it could be charged. */
+		cx_take_lost_cycles();
+	}
 	return 0;
 }
 
