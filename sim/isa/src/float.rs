@@ -6,16 +6,17 @@
 //! detected after rounding, and conversions to integers saturate. The functions here are pure: they keep no state
 //! between two calls.
 //!
-//! Arithmetic that must round comes from Berkeley SoftFloat with its RISC-V specialization. Rounding to nearest even,
-//! which nearly all programs use, takes the host's own arithmetic if an exact integer test can tell whether the result
-//! was rounded (`arithmetic`).
+//! Rounding to nearest even, which nearly all programs use, takes the host's own arithmetic where that gives value and
+//! flags exactly (`host`). Everything else comes from Berkeley SoftFloat with its RISC-V specialization (`soft`).
 
-mod arithmetic;
+mod conversion;
 mod format;
+mod fused;
+mod host;
+mod soft;
 #[cfg(test)]
 mod tests;
 
-use arithmetic::{add, convert_to_integer, divide, from_integer, multiply, multiply_add, square_root, subtract};
 use format::{Double, Format, Single};
 use softfloat_wrapper_riscv::RoundingMode;
 
@@ -73,7 +74,7 @@ pub struct FloatForm {
 pub struct FloatResult {
     /// The whole 64-bit register: NaN-boxed for a single-precision result, sign-extended for a 32-bit integer.
     pub value: u64,
-    /// Bits to OR into `fcsr.fflags`: NV DZ OF UF NX from bit 4 to bit 0.
+    /// Bits to OR into `fcsr.fflags`: NV DZ OF UF NX from bit 4 to bit 0. NX has no meaning if `fcsr` held it before.
     pub flags: u8,
 }
 
@@ -81,10 +82,19 @@ impl FloatResult {
     const fn exact(value: u64) -> Self {
         Self { value, flags: 0 }
     }
+
+    const fn rounded(value: u64, is_inexact: bool) -> Self {
+        Self { value, flags: if is_inexact { FLAG_INEXACT } else { 0 } }
+    }
+
+    /// The same result with the value NaN-boxed.
+    fn boxed<F: Format>(self) -> Self {
+        Self { value: F::boxed(self.value), flags: self.flags }
+    }
 }
 
-/// The instruction rounds dynamically and `fcsr.frm` holds a reserved mode, or [`form`] does not know the instruction.
-/// In both cases the hart raises an illegal-instruction exception.
+/// The instruction rounds dynamically and `fcsr.frm` holds a reserved mode: the hart raises an illegal-instruction
+/// exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidRoundingMode;
 
@@ -100,12 +110,21 @@ const fn bits(instruction: u32, low: u32, width_bits: u32) -> u32 {
     (instruction >> low) & ((1 << width_bits) - 1)
 }
 
+const fn opcode(instruction: u32) -> u32 {
+    bits(instruction, 0, 7)
+}
+
 const fn rm(instruction: u32) -> u32 {
     bits(instruction, 12, 3)
 }
 
 const fn rs2(instruction: u32) -> u32 {
     bits(instruction, 20, 5)
+}
+
+/// Whether the format field of an instruction that has a form names D, not S.
+const fn is_double(instruction: u32) -> bool {
+    bits(instruction, 25, 2) != 0
 }
 
 /// The registers and the rounding of `instruction`; `None` if it is not an instruction of F or D. Reserved static
@@ -116,7 +135,7 @@ pub fn form(instruction: u32) -> Option<FloatForm> {
         1 => true,
         _ => return None,
     };
-    let form = match instruction & 0x7f {
+    let form = match opcode(instruction) {
         OPCODE_FMADD | OPCODE_FMSUB | OPCODE_FNMSUB | OPCODE_FNMADD => {
             FloatForm { rd_is_integer: false, rs1_is_integer: false, uses_rs2: true, uses_rs3: true, rounds: true }
         }
@@ -179,138 +198,85 @@ fn form_op_fp(instruction: u32, is_double: bool) -> Option<FloatForm> {
     valid.then_some(form)
 }
 
-/// Computes `instruction`, for which [`form`] is not `None`.
-///
-/// `operands` are the raw 64-bit contents of rs1, rs2 and rs3 (operands that [`form`] calls unused are ignored); `frm`
-/// is `fcsr.frm`.
-///
-/// # Errors
-/// [`InvalidRoundingMode`] if the instruction rounds dynamically and `frm` is 5, 6 or 7.
-#[inline]
-pub fn execute(instruction: u32, operands: [u64; 3], frm: u8) -> Result<FloatResult, InvalidRoundingMode> {
-    match bits(instruction, 25, 2) {
-        0 => execute_format::<Single>(instruction, operands, frm),
-        1 => execute_format::<Double>(instruction, operands, frm),
-        _ => Err(InvalidRoundingMode),
+/// How an instruction rounds, and whether it has to find out if it did.
+#[derive(Clone, Copy)]
+struct Rounding {
+    mode: RoundingMode,
+    /// `fcsr.fflags` holds inexact already, so raising it again changes nothing.
+    is_inexact_accrued: bool,
+}
+
+impl Rounding {
+    /// The rounding of an instruction that has a form. One that does not round has a function code in place of the
+    /// mode; none of these is 7, so its rounding is never invalid.
+    #[inline(always)]
+    fn of(instruction: u32, fcsr: u8) -> Result<Rounding, InvalidRoundingMode> {
+        let mode = match rm(instruction) {
+            7 => u32::from(fcsr >> 5),
+            mode => mode,
+        };
+        let mode = match mode {
+            0 => RoundingMode::TiesToEven,
+            1 => RoundingMode::TowardZero,
+            2 => RoundingMode::TowardNegative,
+            3 => RoundingMode::TowardPositive,
+            4 => RoundingMode::TiesToAway,
+            _ => return Err(InvalidRoundingMode),
+        };
+        Ok(Rounding { mode, is_inexact_accrued: fcsr & FLAG_INEXACT != 0 })
+    }
+
+    fn is_to_nearest_even(self) -> bool {
+        matches!(self.mode, RoundingMode::TiesToEven)
     }
 }
 
-fn rounding_mode(instruction: u32, frm: u8) -> Result<RoundingMode, InvalidRoundingMode> {
-    let mode = match rm(instruction) {
-        7 => u32::from(frm),
-        mode => mode,
-    };
-    Ok(match mode {
-        0 => RoundingMode::TiesToEven,
-        1 => RoundingMode::TowardZero,
-        2 => RoundingMode::TowardNegative,
-        3 => RoundingMode::TowardPositive,
-        4 => RoundingMode::TiesToAway,
-        _ => return Err(InvalidRoundingMode),
-    })
-}
-
-fn execute_format<F: Format>(
-    instruction: u32,
-    operands: [u64; 3],
-    frm: u8,
-) -> Result<FloatResult, InvalidRoundingMode> {
-    // The four fused forms differ in the signs of the product and of the addend; negating an operand is exact.
-    let (negate_product, negate_addend) = match instruction & 0x7f {
-        OPCODE_OP_FP => return execute_op_fp::<F>(instruction, operands, frm),
-        OPCODE_FMADD => (0, 0),
-        OPCODE_FMSUB => (0, F::SIGN),
-        OPCODE_FNMSUB => (F::SIGN, 0),
-        OPCODE_FNMADD => (F::SIGN, F::SIGN),
-        _ => return Err(InvalidRoundingMode),
-    };
-    let mode = rounding_mode(instruction, frm)?;
-    let [a, b, c] = operands.map(F::unbox);
-    Ok(boxed::<F>(multiply_add::<F>(a ^ negate_product, b, c ^ negate_addend, mode)))
-}
-
-/// The same result with the value NaN-boxed.
-fn boxed<F: Format>(result: FloatResult) -> FloatResult {
-    FloatResult { value: F::boxed(result.value), flags: result.flags }
-}
-
-fn execute_op_fp<F: Format>(instruction: u32, operands: [u64; 3], frm: u8) -> Result<FloatResult, InvalidRoundingMode> {
-    let [raw, raw2, _] = operands;
-    let (a, b) = (F::unbox(raw), F::unbox(raw2));
-    let mode = || rounding_mode(instruction, frm);
-    Ok(match bits(instruction, 27, 5) {
-        funct5::ADD => boxed::<F>(add::<F>(a, b, mode()?)),
-        funct5::SUB => boxed::<F>(subtract::<F>(a, b, mode()?)),
-        funct5::MUL => boxed::<F>(multiply::<F>(a, b, mode()?)),
-        funct5::DIV => boxed::<F>(divide::<F>(a, b, mode()?)),
-        funct5::SQRT => boxed::<F>(square_root::<F>(a, mode()?)),
-        funct5::SIGN_INJECT => {
-            let sign = match rm(instruction) {
-                0 => b,
-                1 => !b,
-                _ => a ^ b,
-            } & F::SIGN;
-            FloatResult::exact(F::boxed((a & !F::SIGN) | sign))
-        }
-        funct5::MIN_MAX => boxed::<F>(min_max::<F>(a, b, rm(instruction) == 1)),
-        funct5::COMPARE => compare::<F>(a, b, rm(instruction)),
-        funct5::CONVERT_FORMAT => F::convert_from_other(raw, mode()?),
-        funct5::CONVERT_TO_INTEGER => convert_to_integer::<F>(a, bits(instruction, 20, 2), mode()?),
-        funct5::CONVERT_FROM_INTEGER => boxed::<F>(from_integer::<F>(raw, bits(instruction, 20, 2), mode()?)),
-        funct5::MOVE_TO_INTEGER_OR_CLASS if rm(instruction) == 0 => FloatResult::exact(F::sign_extend(raw)),
-        funct5::MOVE_TO_INTEGER_OR_CLASS => FloatResult::exact(class::<F>(a)),
-        funct5::MOVE_FROM_INTEGER => FloatResult::exact(F::boxed(raw)),
-        _ => return Err(InvalidRoundingMode),
-    })
-}
-
-/// FMIN and FMAX: minimumNumber and maximumNumber of IEEE 754-2019, with -0 below +0.
-fn min_max<F: Format>(a: u64, b: u64, is_max: bool) -> FloatResult {
-    let flags = if F::is_signaling_nan(a) || F::is_signaling_nan(b) { FLAG_INVALID } else { 0 };
-    let value = match (F::is_nan(a), F::is_nan(b)) {
-        (true, true) => F::CANONICAL_NAN,
-        (true, false) => b,
-        (false, true) => a,
-        (false, false) => {
-            // Equal numbers can differ only in the sign of a zero; then the negative one is the smaller.
-            let a_is_smaller = F::less(a, b) || (F::equal(a, b) && a & F::SIGN != 0);
-            if a_is_smaller != is_max { a } else { b }
-        }
-    };
-    FloatResult { value, flags }
-}
-
-/// FLE, FLT and FEQ, by their funct3 0, 1 and 2: the first two are signaling comparisons, the last is quiet.
-fn compare<F: Format>(a: u64, b: u64, funct3: u32) -> FloatResult {
-    let is_unordered = F::is_nan(a) || F::is_nan(b);
-    let (holds, is_invalid) = match funct3 {
-        0 => (F::less(a, b) || F::equal(a, b), is_unordered),
-        1 => (F::less(a, b), is_unordered),
-        _ => (F::equal(a, b), F::is_signaling_nan(a) || F::is_signaling_nan(b)),
-    };
-    FloatResult { value: u64::from(holds), flags: if is_invalid { FLAG_INVALID } else { 0 } }
-}
-
-/// FCLASS: the one-hot mask of the specification's table "Format of result of FCLASS instruction".
-fn class<F: Format>(a: u64) -> u64 {
-    let is_negative = a & F::SIGN != 0;
-    let magnitude = a & !F::SIGN;
-    let bit = if F::is_signaling_nan(a) {
-        8
-    } else if F::is_nan(a) {
-        9
+/// Computes `instruction`, for which [`form`] is not `None`, if the host's arithmetic does so without a call, as it does
+/// for most instructions of most programs. Otherwise [`execute_by_call`] has to.
+///
+/// `operands` are the raw 64-bit contents of rs1 and rs2 (an operand that [`form`] calls unused is ignored); `fcsr` has
+/// `frm` in its high three bits and `fflags` below.
+#[inline(always)]
+pub fn execute_inline(instruction: u32, operands: [u64; 2], fcsr: u8) -> Option<FloatResult> {
+    if opcode(instruction) != OPCODE_OP_FP {
+        return None;
+    }
+    let rounding = Rounding::of(instruction, fcsr).ok()?;
+    if is_double(instruction) {
+        host::execute::<Double>(instruction, operands, rounding)
     } else {
-        let positive_bit = if magnitude == F::EXPONENT {
-            7
-        } else if magnitude > F::FRACTION {
-            6
-        } else if magnitude != 0 {
-            5
-        } else {
-            4
-        };
-        // The negative classes mirror the positive ones: bit 3 is -0, bit 0 is negative infinity.
-        if is_negative { 7 - positive_bit } else { positive_bit }
+        host::execute::<Single>(instruction, operands, rounding)
+    }
+}
+
+/// Computes an instruction for which [`execute_inline`] gives `None`. `operands` has rs3 too.
+///
+/// # Errors
+/// [`InvalidRoundingMode`] if the instruction rounds dynamically and `fcsr.frm` is 5, 6 or 7.
+#[inline]
+pub fn execute_by_call(instruction: u32, operands: [u64; 3], fcsr: u8) -> Result<FloatResult, InvalidRoundingMode> {
+    let rounding = Rounding::of(instruction, fcsr)?;
+    Ok(if is_double(instruction) {
+        execute_format::<Double>(instruction, operands, rounding)
+    } else {
+        execute_format::<Single>(instruction, operands, rounding)
+    })
+}
+
+#[inline]
+fn execute_format<F: Format>(instruction: u32, operands: [u64; 3], rounding: Rounding) -> FloatResult {
+    let [a, b, c] = operands.map(F::unbox);
+    // The four fused forms differ in the signs of the product and of the addend; negating an operand is exact.
+    let (a, c) = match opcode(instruction) {
+        OPCODE_FMADD => (a, c),
+        OPCODE_FMSUB => (a, c ^ F::SIGN),
+        OPCODE_FNMSUB => (a ^ F::SIGN, c),
+        OPCODE_FNMADD => (a ^ F::SIGN, c ^ F::SIGN),
+        _ => return soft::execute::<F>(instruction, operands[0], operands[1], rounding.mode),
     };
-    1 << bit
+    let result = match fused::multiply_add::<F>(a, b, c, rounding) {
+        Some(result) => result,
+        None => soft::multiply_add::<F>(a, b, c, rounding.mode),
+    };
+    result.boxed::<F>()
 }

@@ -2,8 +2,7 @@
 //!
 //! A value is its bit pattern in the low bits of a `u64`, the bits above it zero.
 
-use super::FloatResult;
-use super::arithmetic::soft;
+use super::{FLAG_INVALID, FloatResult, Rounding, conversion, fused};
 use softfloat_wrapper_riscv::{F32, F64, Float, RoundingMode};
 
 /// A binary interchange format of IEEE 754-2019.
@@ -17,7 +16,6 @@ pub(super) trait Format {
     const FRACTION: u64 = (1 << Self::FRACTION_BITS) - 1;
     /// The bits of the exponent field. Infinities and NaNs have all of them set.
     const EXPONENT: u64 = Self::SIGN - (1 << Self::FRACTION_BITS);
-    const EXPONENT_BIAS: u64 = (1 << (Self::EXPONENT_BITS - 1)) - 1;
     const QUIET: u64 = 1 << (Self::FRACTION_BITS - 1);
     const CANONICAL_NAN: u64 = Self::EXPONENT | Self::QUIET;
 
@@ -36,13 +34,19 @@ pub(super) trait Format {
     fn host_multiply(a: u64, b: u64) -> u64;
     fn host_divide(a: u64, b: u64) -> u64;
     fn host_square_root(a: u64) -> u64;
-    /// `integer` in this format; exact if it has at most `FRACTION_BITS + 1` bits.
+    /// a * b + c with one rounding, if the host has an instruction for it.
+    fn host_multiply_add(a: u64, b: u64, c: u64) -> Option<u64>;
+    /// `integer` in this format, rounded to nearest even.
     fn host_from_integer(integer: u64) -> u64;
+    /// The same number, or a NaN for a NaN.
+    fn to_double(value: u64) -> f64;
     fn less(a: u64, b: u64) -> bool;
     fn equal(a: u64, b: u64) -> bool;
 
-    /// FCVT.S.D or FCVT.D.S: converts the other format's value in an f register to this format's value, boxed.
-    fn convert_from_other(register: u64, mode: RoundingMode) -> FloatResult;
+    /// FCVT.S.D or FCVT.D.S by the host, from an f register with the other format's value.
+    fn host_from_other(register: u64, rounding: Rounding) -> Option<FloatResult>;
+    /// FCVT.S.D or FCVT.D.S by SoftFloat, from an f register with the other format's value.
+    fn soft_from_other(register: u64, mode: RoundingMode) -> Self::Soft;
 
     fn is_nan(value: u64) -> bool {
         value & !Self::SIGN > Self::EXPONENT
@@ -52,8 +56,8 @@ pub(super) trait Format {
         Self::is_nan(value) && value & Self::QUIET == 0
     }
 
-    fn biased_exponent(value: u64) -> u64 {
-        (value & Self::EXPONENT) >> Self::FRACTION_BITS
+    fn is_finite(value: u64) -> bool {
+        value & Self::EXPONENT != Self::EXPONENT
     }
 }
 
@@ -118,8 +122,16 @@ impl Format for Single {
         single(a).sqrt().to_bits().into()
     }
 
+    fn host_multiply_add(a: u64, b: u64, c: u64) -> Option<u64> {
+        fused::single(single(a), single(b), single(c)).map(|value| value.to_bits().into())
+    }
+
     fn host_from_integer(integer: u64) -> u64 {
         (integer as f32).to_bits().into()
+    }
+
+    fn to_double(value: u64) -> f64 {
+        single(value).into()
     }
 
     fn less(a: u64, b: u64) -> bool {
@@ -130,8 +142,12 @@ impl Format for Single {
         single(a) == single(b)
     }
 
-    fn convert_from_other(register: u64, mode: RoundingMode) -> FloatResult {
-        soft(|| Self::boxed(Self::from_soft(F64::from_bits(register).to_f32(mode))))
+    fn host_from_other(register: u64, rounding: Rounding) -> Option<FloatResult> {
+        conversion::narrow(double(register), rounding)
+    }
+
+    fn soft_from_other(register: u64, mode: RoundingMode) -> F32 {
+        Double::to_soft(Double::unbox(register)).to_f32(mode)
     }
 }
 
@@ -180,8 +196,16 @@ impl Format for Double {
         double(a).sqrt().to_bits()
     }
 
+    fn host_multiply_add(a: u64, b: u64, c: u64) -> Option<u64> {
+        fused::double(double(a), double(b), double(c)).map(f64::to_bits)
+    }
+
     fn host_from_integer(integer: u64) -> u64 {
         (integer as f64).to_bits()
+    }
+
+    fn to_double(value: u64) -> f64 {
+        double(value)
     }
 
     fn less(a: u64, b: u64) -> bool {
@@ -192,15 +216,17 @@ impl Format for Double {
         double(a) == double(b)
     }
 
-    fn convert_from_other(register: u64, _mode: RoundingMode) -> FloatResult {
+    fn host_from_other(register: u64, _rounding: Rounding) -> Option<FloatResult> {
         let value = Single::unbox(register);
         if Single::is_nan(value) {
-            return FloatResult {
-                value: Self::CANONICAL_NAN,
-                flags: if Single::is_signaling_nan(value) { super::FLAG_INVALID } else { 0 },
-            };
+            let flags = if Single::is_signaling_nan(value) { FLAG_INVALID } else { 0 };
+            return Some(FloatResult { value: Self::CANONICAL_NAN, flags });
         }
         // Every single is also a double, so the rounding mode does not matter.
-        FloatResult::exact(f64::from(single(value)).to_bits())
+        Some(FloatResult::exact(f64::from(single(value)).to_bits()))
+    }
+
+    fn soft_from_other(register: u64, mode: RoundingMode) -> F64 {
+        Single::to_soft(Single::unbox(register)).to_f64(mode)
     }
 }

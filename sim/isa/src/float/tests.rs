@@ -1,7 +1,9 @@
 //! Directed tables for each rule of the specification, and properties over all bit patterns. IEEE arithmetic of the
 //! host and of SoftFloat are the oracles.
 
-use super::arithmetic::soft;
+mod differential;
+
+use super::soft::collect;
 use super::*;
 use proptest::prelude::*;
 use softfloat_wrapper_riscv::{F32, F64, Float};
@@ -35,9 +37,18 @@ fn op(funct5: u32, format: u32, rs2: u32, rm: u32) -> u32 {
     (funct5 << 27) | (format << 25) | (rs2 << 20) | (rm << 12) | OPCODE_OP_FP
 }
 
+/// Computes any instruction, as the machine does.
+fn execute(instruction: u32, operands: [u64; 3], fcsr: u8) -> Result<FloatResult, InvalidRoundingMode> {
+    let [a, b, _] = operands;
+    execute_inline(instruction, [a, b], fcsr).map_or_else(|| execute_by_call(instruction, operands, fcsr), Ok)
+}
+
+/// The value and the flags, which an inexact flag that was accrued before does not change.
 fn run(instruction: u32, operands: [u64; 3]) -> (u64, u8) {
     assert!(form(instruction).is_some(), "{instruction:#010x} has a form");
-    let result = execute(instruction, operands, 0).expect("static or valid rounding mode");
+    let with = |fflags| execute(instruction, operands, fflags).expect("static or valid rounding mode");
+    let (result, accrued) = (with(0), with(NX));
+    assert_eq!((accrued.value, accrued.flags | NX), (result.value, result.flags | NX), "{instruction:#010x} after NX");
     (result.value, result.flags)
 }
 
@@ -101,7 +112,7 @@ fn forms_name_the_registers() {
 
 #[test]
 fn dynamic_rounding_reads_frm_and_rejects_reserved_modes() {
-    let third = |rm, frm| execute(op(funct5::DIV, D, 0, rm), [d(1.0), d(3.0), 0], frm);
+    let third = |rm, frm| execute(op(funct5::DIV, D, 0, rm), [d(1.0), d(3.0), 0], frm << 5);
     let (down, up) = (0x3fd5_5555_5555_5555, 0x3fd5_5555_5555_5556);
     for (frm, value) in [(0, down), (1, down), (2, down), (3, up), (4, down)] {
         assert_eq!(third(DYN, frm), Ok(FloatResult { value, flags: NX }));
@@ -110,7 +121,7 @@ fn dynamic_rounding_reads_frm_and_rejects_reserved_modes() {
         assert_eq!(third(DYN, frm), Err(InvalidRoundingMode));
         assert!(third(RNE, frm).is_ok(), "a static mode does not read frm");
         let min = op(funct5::MIN_MAX, D, 0, 0);
-        assert!(execute(min, [0; 3], frm).is_ok(), "an instruction that does not round does not read frm");
+        assert!(execute(min, [0; 3], frm << 5).is_ok(), "an instruction that does not round does not read frm");
     }
 }
 
@@ -388,6 +399,29 @@ fn fused_forms_negate_product_and_addend() {
     assert_eq!(run(OPCODE_FMSUB | D << 25, [a, a, a + 1]), (d(2_f64.powi(-104)), 0));
 }
 
+/// Only the speed of guests depends on this.
+#[test]
+fn common_operations_need_no_call() {
+    let is_inline = |instruction, [a, b]: [f64; 2], fflags| {
+        let [double, single] = [[d(a), d(b)], [s(a as f32), s(b as f32)]];
+        [(D, double), (S, single)]
+            .map(|(format, operands)| execute_inline(instruction | format << 25, operands, fflags).is_some())
+    };
+    for fflags in [0, NX] {
+        for funct5 in [funct5::ADD, funct5::SUB, funct5::MUL, funct5::DIV, funct5::COMPARE, funct5::CONVERT_TO_INTEGER]
+        {
+            for operands in [[1.0, 3.0], [-0.1, 3.0], [0.0, 3.0]] {
+                assert_eq!(is_inline(op(funct5, 0, 0, RNE), operands, fflags), [true; 2], "{funct5:#07b} {operands:?}");
+            }
+        }
+        assert_eq!(is_inline(op(funct5::SQRT, 0, 0, DYN), [2.0, 0.0], fflags), [true; 2]);
+        assert!(execute_inline(op(funct5::CONVERT_FORMAT, S, 1, RNE), [d(0.1), 0], fflags).is_some());
+        for integer in [0, 1, u64::MAX, i64::MAX as u64] {
+            assert!(execute_inline(op(funct5::CONVERT_FROM_INTEGER, S, 2, RNE), [integer, 0], fflags).is_some());
+        }
+    }
+}
+
 #[test]
 fn flags_do_not_leak_between_calls() {
     assert_eq!(run(op(funct5::DIV, D, 0, RNE), [d(1.0), 0, 0]).1, DZ);
@@ -424,11 +458,11 @@ fn oracle_double(funct5: u32, [a, b, _]: [u64; 3], mode: RoundingMode) -> (Float
     let (x, y) = (F64::from_bits(a), F64::from_bits(b));
     let (p, q) = (f64::from_bits(a), f64::from_bits(b));
     match funct5 {
-        funct5::ADD => (soft(|| x.add(y, mode).bits()), p + q),
-        funct5::SUB => (soft(|| x.sub(y, mode).bits()), p - q),
-        funct5::MUL => (soft(|| x.mul(y, mode).bits()), p * q),
-        funct5::DIV => (soft(|| x.div(y, mode).bits()), p / q),
-        _ => (soft(|| x.sqrt(mode).bits()), p.sqrt()),
+        funct5::ADD => (collect(|| x.add(y, mode).bits()), p + q),
+        funct5::SUB => (collect(|| x.sub(y, mode).bits()), p - q),
+        funct5::MUL => (collect(|| x.mul(y, mode).bits()), p * q),
+        funct5::DIV => (collect(|| x.div(y, mode).bits()), p / q),
+        _ => (collect(|| x.sqrt(mode).bits()), p.sqrt()),
     }
 }
 
@@ -436,11 +470,11 @@ fn oracle_single(funct5: u32, [a, b, _]: [u64; 3], mode: RoundingMode) -> (Float
     let (x, y) = (F32::from_bits(a as u32), F32::from_bits(b as u32));
     let (p, q) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
     match funct5 {
-        funct5::ADD => (soft(|| x.add(y, mode).bits().into()), p + q),
-        funct5::SUB => (soft(|| x.sub(y, mode).bits().into()), p - q),
-        funct5::MUL => (soft(|| x.mul(y, mode).bits().into()), p * q),
-        funct5::DIV => (soft(|| x.div(y, mode).bits().into()), p / q),
-        _ => (soft(|| x.sqrt(mode).bits().into()), p.sqrt()),
+        funct5::ADD => (collect(|| x.add(y, mode).bits().into()), p + q),
+        funct5::SUB => (collect(|| x.sub(y, mode).bits().into()), p - q),
+        funct5::MUL => (collect(|| x.mul(y, mode).bits().into()), p * q),
+        funct5::DIV => (collect(|| x.div(y, mode).bits().into()), p / q),
+        _ => (collect(|| x.sqrt(mode).bits().into()), p.sqrt()),
     }
 }
 
@@ -528,8 +562,8 @@ proptest! {
         for (rm, mode) in MODES {
             let x = F64::from_bits(a);
             for (kind, expected) in [
-                (0, soft(|| x.to_i32(mode) as u64)), (1, soft(|| x.to_u32(mode) as i32 as u64)),
-                (2, soft(|| x.to_i64(mode) as u64)), (3, soft(|| x.to_u64(mode))),
+                (0, collect(|| x.to_i32(mode) as u64)), (1, collect(|| x.to_u32(mode) as i32 as u64)),
+                (2, collect(|| x.to_i64(mode) as u64)), (3, collect(|| x.to_u64(mode))),
             ] {
                 let (value, flags) = run(op(funct5::CONVERT_TO_INTEGER, D, kind, rm), [a, 0, 0]);
                 prop_assert_eq!((value, flags & NV), (expected.value, expected.flags), "kind {} rm {}", kind, rm);
@@ -542,10 +576,10 @@ proptest! {
         let register = (high as i64 >> shift) as u64;
         for (rm, mode) in MODES {
             for (kind, double, single) in [
-                (0, F64::from_i32(register as i32, mode), soft(|| F32::from_i32(register as i32, mode).bits().into())),
-                (1, F64::from_u32(register as u32, mode), soft(|| F32::from_u32(register as u32, mode).bits().into())),
-                (2, F64::from_i64(register as i64, mode), soft(|| F32::from_i64(register as i64, mode).bits().into())),
-                (3, F64::from_u64(register, mode), soft(|| F32::from_u64(register, mode).bits().into())),
+                (0, F64::from_i32(register as i32, mode), collect(|| F32::from_i32(register as i32, mode).bits().into())),
+                (1, F64::from_u32(register as u32, mode), collect(|| F32::from_u32(register as u32, mode).bits().into())),
+                (2, F64::from_i64(register as i64, mode), collect(|| F32::from_i64(register as i64, mode).bits().into())),
+                (3, F64::from_u64(register, mode), collect(|| F32::from_u64(register, mode).bits().into())),
             ] {
                 prop_assert_eq!(run(op(funct5::CONVERT_FROM_INTEGER, D, kind, rm), [register, 0, 0]).0, double.bits());
                 let (value, flags) = run(op(funct5::CONVERT_FROM_INTEGER, S, kind, rm), [register, 0, 0]);
@@ -563,7 +597,7 @@ proptest! {
         let instruction = word & !0x7f | opcode;
         if let Some(form) = form(instruction) {
             let dynamic = form.rounds && rm(instruction) == 7;
-            let result = execute(instruction, operands, frm);
+            let result = execute(instruction, operands, frm << 5);
             prop_assert_eq!(result.is_err(), dynamic && frm > 4);
             if let Ok(result) = result && !form.rd_is_integer && bits(instruction, 25, 2) == S {
                 prop_assert_eq!(result.value >> 32, 0xffff_ffff);

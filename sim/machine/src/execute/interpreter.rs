@@ -6,7 +6,7 @@
 use crate::execute::door::{Door, Left, Stop};
 use crate::execute::position::Position;
 use crate::hart::{CAUSE_LOAD_MISALIGNED, CAUSE_STORE_MISALIGNED, SSTATUS_FS};
-use concord_isa::float;
+use concord_isa::float::{self, FloatResult};
 use concord_isa::op::{Atomic, Kind, Op, SINK};
 use concord_isa::semantics::{branches, compute, loaded};
 use concord_mem::hot::HotState;
@@ -362,19 +362,38 @@ fn execute_float(hot: &mut HotState, op: Op) -> bool {
     if !float_is_on(hot) {
         return false;
     }
-    let word = op.imm as u32;
-    let register = |shift: u32| (word >> shift & 31) as usize;
-    let first = if op.rs1 == 1 { hot.x[register(15)] } else { hot.f[register(15)] };
-    let operands = [first, hot.f[register(20)], hot.f[register(27)]];
-    let Ok(result) = float::execute(word, operands, (hot.fcsr >> 5) as u8) else {
+    let [first, second, _] = float_operands(hot, op);
+    match float::execute_inline(op.imm as u32, [first, second], hot.fcsr as u8) {
+        Some(result) => accept_float(hot, op, result),
+        None => return execute_float_by_call(hot, op),
+    }
+    true
+}
+
+/// The rest of [`execute_float`]. It stands apart so that nothing there has to survive a call.
+#[inline(never)]
+fn execute_float_by_call(hot: &mut HotState, op: Op) -> bool {
+    let Ok(result) = float::execute_by_call(op.imm as u32, float_operands(hot, op), hot.fcsr as u8) else {
         return false;
     };
+    accept_float(hot, op, result);
+    true
+}
+
+#[inline(always)]
+fn float_operands(hot: &HotState, op: Op) -> [u64; 3] {
+    let register = |shift: u32| (op.imm as u32 >> shift & 31) as usize;
+    let first = if op.rs1 == 1 { hot.x[register(15)] } else { hot.f[register(15)] };
+    [first, hot.f[register(20)], hot.f[register(27)]]
+}
+
+#[inline(always)]
+fn accept_float(hot: &mut HotState, op: Op, result: FloatResult) {
     hot.fcsr |= u64::from(result.flags);
     hot.sstatus |= SSTATUS_FS;
-    match (op.rs2 == 1, register(7)) {
+    match (op.rs2 == 1, (op.imm as u32 >> 7 & 31) as usize) {
         (true, 0) => {}
         (true, rd) => hot.x[rd] = result.value,
         (false, rd) => hot.f[rd] = result.value,
     }
-    true
 }
