@@ -7,6 +7,7 @@ mod queued;
 mod saved;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod transactions;
 
 pub use queued::{Admission, Refusal};
@@ -116,6 +117,8 @@ pub struct MemorySystem {
     /// Which cores' second-level caches hold each line.
     holders: Holders,
     page_flags: Vec<u8>,
+    /// The number of pages with [`PAGE_TOUCHED`].
+    touched: usize,
     perturbation: u64,
     queues: Queues,
     /// Pages with decoded code that were written to since their decoding.
@@ -140,6 +143,7 @@ impl MemorySystem {
         MemorySystem {
             holders: Holders::new((ram.size_bytes() >> LINE_SHIFT) as usize, cores),
             page_flags: vec![0; ram.pages()],
+            touched: 0,
             ram,
             model,
             timed: false,
@@ -295,7 +299,7 @@ impl MemorySystem {
             core.data.set_slot(way, slot, &mut self.hot[index].lines);
         }
         if writable {
-            self.page_flags[page] |= PAGE_WRITE_MAPPED | PAGE_TOUCHED;
+            self.flag_touched(page, PAGE_WRITE_MAPPED);
         }
         let readable = flags & READ != 0 || readable_by_execution && flags & EXECUTE != 0;
         let user = if flags & USER_PAGE != 0 { line_table::USER } else { 0 };
@@ -308,15 +312,6 @@ impl MemorySystem {
             readable_words: rights.readable_words,
             writable_words: rights.writable_words,
         };
-    }
-
-    /// Prepares a page for a write: its decoded code becomes stale, and it may no longer be all zeroes.
-    fn note_store(&mut self, page: usize) {
-        if self.page_flags[page] & PAGE_HAS_CODE != 0 {
-            self.page_flags[page] &= !PAGE_HAS_CODE;
-            self.stale_code.push(page as u32);
-        }
-        self.page_flags[page] |= PAGE_TOUCHED;
     }
 
     /// The pages whose decoded code has become stale since the last call.
@@ -594,12 +589,6 @@ impl MemorySystem {
     /// Marks a page as possibly not all zeroes, because the loader or a snapshot wrote to it.
     pub fn note_loaded(&mut self, address: u64, length: u64) {
         self.note_device_write(address, length);
-    }
-
-    /// The pages that may hold values other than zero, in order.
-    pub fn touched_pages(&self) -> impl Iterator<Item = usize> + '_ {
-        let touched = |(page, flags): (usize, &u8)| (flags & PAGE_TOUCHED != 0).then_some(page);
-        self.page_flags.iter().enumerate().filter_map(touched)
     }
 
     /// Resets the statistics to zero.

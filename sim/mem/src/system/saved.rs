@@ -99,10 +99,10 @@ impl MemorySystem {
             *flags |= PAGE_WRITE_MAPPED;
         }
         for page in saved.touched_pages {
-            match self.page_flags.get_mut(page as usize) {
-                Some(flags) => *flags |= PAGE_TOUCHED,
-                None => return Err(StateError::Page { page }),
+            if page as usize >= self.page_flags.len() {
+                return Err(StateError::Page { page });
             }
+            self.flag_touched(page as usize, 0);
         }
         self.check()?;
         for hot in &mut self.hot {
@@ -116,6 +116,7 @@ impl MemorySystem {
     /// # Errors
     /// [`StateError`] names the first core with a broken invariant.
     pub fn check(&self) -> Result<(), StateError> {
+        debug_assert_eq!(self.touched_pages().count(), self.touched_pages().map(|_| 1).sum::<usize>());
         for core in 0..self.cores.len() {
             self.check_core(core).map_err(|what| StateError::Core { core, what })?;
         }
