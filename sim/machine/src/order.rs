@@ -29,12 +29,11 @@ impl Order {
     /// The hart whose turn is next, the time of that turn, and the time of the following hart's turn.
     fn next(&self) -> (usize, u64, u64) {
         let (mut hart, mut first, mut second) = (0, u64::MAX, u64::MAX);
+        // Selections instead of branches: the host cannot guess which hart is next.
         for (index, turn) in self.next_turns.iter().copied().enumerate() {
-            if turn < first {
-                (hart, second, first) = (index, first, turn);
-            } else if turn < second {
-                second = turn;
-            }
+            hart = if turn < first { index } else { hart };
+            second = second.min(turn.max(first));
+            first = first.min(turn);
         }
         (hart, first, second)
     }
@@ -88,6 +87,7 @@ impl Machine {
             self.note_moved_turns();
             return true;
         }
+        self.memory.prefetch(hart);
         self.begin_turn(hart, first, second, event, instructions_max);
         self.turn(hart, None);
         true

@@ -6,6 +6,7 @@ pub mod fault;
 mod holders;
 pub mod hot;
 pub mod line_table;
+mod prefetch;
 pub mod ram;
 pub mod system;
 pub mod translation;

@@ -20,6 +20,7 @@ use crate::fault::{Access, Fault, FaultKind};
 use crate::holders::Holders;
 use crate::hot::HotState;
 use crate::line_table::{self, Entry, INVALID, LineTable, Rights};
+use crate::prefetch::prefetch;
 use crate::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT, RAM_BASE, Ram};
 use crate::translation::{
     ACCESSED, Context, DIRTY, EXECUTE, Leaf, MODE_BARE, READ, TranslationCache, USER_PAGE, WRITE, WalkerAccess, walk,
@@ -166,6 +167,19 @@ impl MemorySystem {
     #[inline]
     pub fn core(&mut self, core: usize) -> &mut Core {
         &mut self.cores[core]
+    }
+
+    /// Brings the state with which a core's turn begins into the host's caches; the other cores' turns have displaced it.
+    #[inline]
+    pub fn prefetch(&self, core: usize) {
+        let (core, hot) = (&self.cores[core], &self.hot[core]);
+        for register in (0..32).step_by(8) {
+            prefetch(&hot.x[register]);
+        }
+        prefetch(&hot.pc);
+        prefetch(core);
+        prefetch(&core.context);
+        prefetch(&core.counters);
     }
 
     pub fn cores(&self) -> &[Core] {
