@@ -1,5 +1,6 @@
 //! RAM, address translation, caches, coherence and their timing.
 
+mod aligned;
 pub mod cache;
 pub mod contention;
 pub mod fault;

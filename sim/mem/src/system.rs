@@ -255,6 +255,11 @@ impl MemorySystem {
         if !self.ram.contains(physical, 1) {
             return Ok(Place::Device(physical));
         }
+        // The host fetches what the access will need while the model looks at queues and first-level cache.
+        prefetch(self.ram.host_address(physical));
+        if self.timed {
+            self.cores[index].second.prefetch(line_of(physical));
+        }
         if admission == Admission::Queues {
             self.admit(index, physical, access, ahead_cycles)?;
         }
@@ -418,6 +423,7 @@ impl MemorySystem {
 
     #[cold]
     fn touch_fetch_slowly(&mut self, core: usize, line: Line) {
+        self.cores[core].second.prefetch(line);
         if !self.cores[core].fetch.access(line) {
             self.cores[core].counters.fetch_misses += 1;
             self.touch_second(core, line);
@@ -441,8 +447,9 @@ impl MemorySystem {
         core.charge(hot, self.model.second_latency_cycles);
         let way = match core.second.access(line) {
             // Most misses end here, without a look at other cores.
-            Some(State::Modified) => core.data.fill(line, true, &mut hot.lines),
-            Some(State::Exclusive | State::Shared) if !store => core.data.fill(line, false, &mut hot.lines),
+            Some(state) if !store || state == State::Modified => {
+                core.data.fill(line, state == State::Modified, &mut hot.lines)
+            }
             state => {
                 let state = self.acquire(index, line, store, state, moment);
                 let (core, hot) = (&mut self.cores[index], &mut self.hot[index]);

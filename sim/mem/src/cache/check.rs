@@ -93,18 +93,13 @@ impl SecondCache {
     /// Checks every index, in a machine with this many lines of RAM.
     pub(crate) fn check(&self, lines: usize) -> Result<(), &'static str> {
         ensure(self.tags.iter().all(|tag| *tag == 0 || tag & 3 != 0), "a cached line has no state")?;
+        let first = self.tags.chunks_exact(self.geometry.ways).map(|set| &set[0]);
+        ensure(self.recent.iter().eq(first), "the most recent line of a set is another one")?;
         check_lines(self.geometry, self.tags.iter().map(|tag| (*tag != 0).then_some(tag >> 2)), lines)
     }
 
     /// The cached lines, and whether other caches may hold them too.
     pub(crate) fn lines_and_sharing(&self) -> impl Iterator<Item = (Line, bool)> + '_ {
         self.tags.iter().filter(|tag| **tag != 0).map(|tag| (tag >> 2, tag & 3 == State::Shared as u32))
-    }
-
-    /// As [`SecondCache::state`], but for an immutable cache.
-    pub(crate) fn peek(&self, line: Line) -> Option<State> {
-        let first = (line as usize & (self.geometry.sets - 1)) * self.geometry.ways;
-        let set = &self.tags[first..first + self.geometry.ways];
-        set.iter().find(|tag| **tag >> 2 == line && **tag & 3 != 0).and_then(|tag| State::from_bits(*tag))
     }
 }

@@ -81,8 +81,9 @@ impl MemorySystem {
         self.perturbation = saved.perturbation;
         self.hot = saved.hot;
         self.cores = saved.cores;
-        for (hot, core) in self.hot.iter_mut().zip(&self.cores) {
+        for (hot, core) in self.hot.iter_mut().zip(&mut self.cores) {
             hot.user = core.context.user_tag();
+            core.second.find_recent();
         }
         let lines = self.holders.len();
         self.queues.restore(saved.queues, lines, saved.timed).map_err(|what| StateError::Queues { what })?;
@@ -134,7 +135,7 @@ impl MemorySystem {
         }
         state.data.check(lines)?;
         for (line, writable) in state.data.lines() {
-            let owned = state.second.peek(line).ok_or("the first-level cache holds more than the second")?;
+            let owned = state.second.state(line).ok_or("the first-level cache holds more than the second")?;
             ensure(writable == owned.is_modified(), "a line is writable in only one of the two caches")?;
         }
         state.fetch.check(lines)?;
@@ -145,7 +146,7 @@ impl MemorySystem {
         }
         if let Some(line) = state.reservation {
             ensure((line as usize) < lines, "the reserved line is outside RAM")?;
-            ensure(!self.timed || state.second.peek(line).is_some(), "the reserved line is not cached")?;
+            ensure(!self.timed || state.second.state(line).is_some(), "the reserved line is not cached")?;
         }
         self.check_line_table(state, &self.hot[core].lines)
     }

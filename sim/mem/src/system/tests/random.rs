@@ -516,7 +516,7 @@ impl Pair {
             );
             let mut second: Vec<(u64, Mesi)> = expected.second.iter().flatten().copied().collect();
             second.sort_unstable_by_key(|entry| entry.0);
-            let state = |line| match core.second.peek(line).expect("a cached line has a state") {
+            let state = |line| match core.second.state(line).expect("a cached line has a state") {
                 State::Modified => Mesi::Modified,
                 State::Exclusive => Mesi::Exclusive,
                 State::Shared => Mesi::Shared,
