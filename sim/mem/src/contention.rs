@@ -390,6 +390,8 @@ impl Queues {
 struct BusyLines {
     /// A power of two of slots, or none.
     slots: Vec<Busy>,
+    /// The line of each slot once more: most searches end at a free slot, and need no more of the host's memory.
+    lines: Vec<Line>,
     used: usize,
 }
 
@@ -402,10 +404,10 @@ impl BusyLines {
     /// The slot that holds a line, or the free slot in which it belongs.
     #[inline]
     fn slot(&self, line: Line) -> usize {
-        let mask = self.slots.len() - 1;
+        let mask = self.lines.len() - 1;
         // Fibonacci hashing (Knuth, "The Art of Computer Programming", volume 3, section 6.4).
         let mut slot = (line.wrapping_mul(0x9e37_79b9) >> 16) as usize & mask;
-        while self.slots[slot].line != line && self.slots[slot].line != NO_LINE {
+        while self.lines[slot] != line && self.lines[slot] != NO_LINE {
             slot = (slot + 1) & mask;
         }
         slot
@@ -416,8 +418,8 @@ impl BusyLines {
         if self.used == 0 {
             return None;
         }
-        let busy = &self.slots[self.slot(line)];
-        (busy.line == line).then_some(busy)
+        let slot = self.slot(line);
+        (self.lines[slot] == line).then(|| &self.slots[slot])
     }
 
     /// Enters a line, and drops lines that are not busy after `horizon` if it needs their room.
@@ -426,8 +428,8 @@ impl BusyLines {
             self.rebuild(horizon);
         }
         let slot = self.slot(busy.line);
-        self.used += usize::from(self.slots[slot].line == NO_LINE);
-        self.slots[slot] = busy;
+        self.used += usize::from(self.lines[slot] == NO_LINE);
+        (self.lines[slot], self.slots[slot]) = (busy.line, busy);
     }
 
     #[cold]
@@ -435,10 +437,11 @@ impl BusyLines {
         let alive = self.alive(horizon);
         let size = (alive.len() * 4 + 1).next_power_of_two().max(SLOTS_MIN);
         self.slots = vec![NOT_BUSY; size];
+        self.lines = vec![NO_LINE; size];
         self.used = alive.len();
         for busy in alive {
             let slot = self.slot(busy.line);
-            self.slots[slot] = busy;
+            (self.lines[slot], self.slots[slot]) = (busy.line, busy);
         }
     }
 
