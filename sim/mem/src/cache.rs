@@ -10,7 +10,7 @@ mod check;
 use crate::aligned::{Aligned, Plain};
 use crate::line_table::LineTable;
 use crate::prefetch::prefetch;
-use crate::ram::{LINE_SHIFT, RAM_BASE};
+use crate::ram::{LINE_BYTES, LINE_SHIFT, PAGE_BYTES, RAM_BASE};
 use serde::{Deserialize, Serialize};
 
 /// Size and shape of a cache.
@@ -234,7 +234,8 @@ pub struct FetchCache {
     recent: Vec<u32>,
 }
 
-const RECENT: usize = 256;
+/// The length of a fetch cache's accelerator: a power of two, and at least the number of lines in a page.
+const RECENT_LINES: usize = 256;
 
 impl FetchCache {
     pub fn new(geometry: Geometry) -> FetchCache {
@@ -242,14 +243,21 @@ impl FetchCache {
             geometry,
             tags: Aligned::new(NO_LINE, geometry.sets * geometry.ways),
             hands: vec![0; geometry.sets],
-            recent: vec![NO_LINE; RECENT],
+            recent: vec![NO_LINE; RECENT_LINES],
         }
     }
 
     /// True if the accelerator shows that `line` is cached.
     #[inline]
     pub fn hits(&self, line: Line) -> bool {
-        self.recent[line as usize & (RECENT - 1)] == line
+        self.recent[line as usize & (RECENT_LINES - 1)] == line
+    }
+
+    /// The part of the accelerator that may show the lines of the page that begins with `first_line`. It stays in its place.
+    #[inline]
+    pub fn recent_lines(&self, first_line: Line) -> *const Line {
+        const { assert!(RECENT_LINES as u64 * LINE_BYTES >= PAGE_BYTES) };
+        &raw const self.recent[first_line as usize & (RECENT_LINES - 1)]
     }
 
     /// Looks `line` up and inserts it if it is missing. True if it was cached.
@@ -261,12 +269,12 @@ impl FetchCache {
             let way = first + usize::from(self.hands[set]);
             self.hands[set] = self.geometry.after(self.hands[set]);
             let victim = std::mem::replace(&mut self.tags[way], line);
-            let recent = &mut self.recent[victim as usize & (RECENT - 1)];
+            let recent = &mut self.recent[victim as usize & (RECENT_LINES - 1)];
             if *recent == victim {
                 *recent = NO_LINE;
             }
         }
-        self.recent[line as usize & (RECENT - 1)] = line;
+        self.recent[line as usize & (RECENT_LINES - 1)] = line;
         hit
     }
 

@@ -28,7 +28,7 @@ pub const BY_WORD: u8 = 1;
 /// The table answers no access, so that the machine sees every one.
 pub const NOTHING: u8 = 2;
 /// Words are four bytes long.
-const WORD_SHIFT: u32 = 2;
+pub const WORD_SHIFT: u32 = 2;
 /// The words of an aligned access of eight bytes, shifted to the first of them; every shorter one touches one word.
 const DOUBLE: u16 = 0b11;
 
@@ -88,6 +88,12 @@ pub fn access_tag(timed: bool, address: u64, size_bytes: u64, user: u64) -> u64 
     address & (u64::MAX << shift(timed) | (size_bytes - 1)) | user
 }
 
+/// The words that an aligned access needs in a set, shifted to the first of them.
+#[inline(always)]
+pub const fn words_needed(size_bytes: u64) -> u16 {
+    if size_bytes == 8 { DOUBLE } else { 1 }
+}
+
 /// The table of one hart.
 #[derive(Clone)]
 #[repr(C)]
@@ -131,7 +137,7 @@ impl LineTable {
         }
         let entry = self.matching(timed, store, address, size_bytes, user)?;
         let words = if store { entry.writable_words } else { entry.readable_words };
-        let needed = if size_bytes == 8 { DOUBLE } else { 1 };
+        let needed = words_needed(size_bytes);
         let is_member = answers != BY_WORD || words >> (address >> WORD_SHIFT & 15) & needed == needed;
         is_member.then(|| address.wrapping_add(entry.addend))
     }

@@ -642,6 +642,12 @@ impl Core {
         self.counters.stall_cycles += cycles;
     }
 
+    /// See [`FetchCache::recent_lines`].
+    #[inline]
+    pub fn recent_fetch_lines(&self, first_line: Line) -> *const Line {
+        self.fetch.recent_lines(first_line)
+    }
+
     fn flush_translations(&mut self, hot: &mut HotState) {
         hot.lines.clear();
         self.data_translations.clear();

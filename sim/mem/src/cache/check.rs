@@ -1,6 +1,6 @@
 //! Invariants of the caches by themselves, for caches read from a snapshot.
 
-use super::{DataCache, FetchCache, Geometry, Line, NO_LINE, NO_SLOT, RECENT, SecondCache, State};
+use super::{DataCache, FetchCache, Geometry, Line, NO_LINE, NO_SLOT, RECENT_LINES, SecondCache, State};
 use crate::line_table::ENTRIES;
 use crate::system::ensure;
 
@@ -57,7 +57,7 @@ impl FetchCache {
     pub(crate) fn check_size(&self, geometry: Geometry) -> Result<(), &'static str> {
         let fits = self.geometry == geometry && self.tags.len() == geometry.sets * geometry.ways;
         ensure(
-            fits && self.hands.len() == geometry.sets && self.recent.len() == RECENT,
+            fits && self.hands.len() == geometry.sets && self.recent.len() == RECENT_LINES,
             "a first-level instruction cache of another size",
         )
     }
@@ -72,7 +72,7 @@ impl FetchCache {
             self.tags[first..first + self.geometry.ways].contains(&line)
         };
         ensure(
-            recent.all(|(place, line)| *line as usize & (RECENT - 1) == place && is_cached(*line)),
+            recent.all(|(place, line)| *line as usize & (RECENT_LINES - 1) == place && is_cached(*line)),
             "a recent line of code is not cached",
         )
     }
