@@ -28,7 +28,7 @@ compilers:
 		$(SUDO) apt-get update && \
 		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends gcc libc6-dev cmake make; \
 	fi
-	@command -v $(CARGO) >/dev/null || { echo 'cargo is missing: install Rust 1.88 or later (rustup.rs)' >&2; exit 1; }
+	@command -v $(CARGO) >/dev/null || { echo 'cargo is missing: install Rust 1.95 or later (rustup.rs)' >&2; exit 1; }
 
 build: compilers
 	$(CARGO) build --release $(CARGO_FLAGS) --package concord
@@ -46,10 +46,13 @@ demo: setup
 test: guests
 	$(MAKE) --directory=tm check
 	CARGO=$(CARGO) .ci/tests --workspace --no-fail-fast $(CARGO_FLAGS)
+	CONCORD_TEST_HEAT=0 $(CARGO) test --quiet --package concord-machine $(CARGO_FLAGS)
 
 test-long: guests
 	$(MAKE) --directory=tm check check-tsan check-broken
 	CONCORD_TEST_LONG=1 CARGO=$(CARGO) .ci/tests --workspace --no-fail-fast $(CARGO_FLAGS) -- --include-ignored
+	CONCORD_TEST_HEAT=0 $(CARGO) test --quiet --package concord-machine $(CARGO_FLAGS)
+	CONCORD_DIFFERENTIAL_PROGRAMS=4000 $(CARGO) test --package concord-machine $(CARGO_FLAGS) executors
 
 bench: guests
 	$(MAKE) --directory=workloads/bare

@@ -2,7 +2,7 @@
 
 use crate::support::{Run, Typist, boot, ours, resume, run, snapshot_at};
 use concord_machine::run::{Options, SnapshotEvent};
-use concord_machine::{Configuration, Gear, Machine};
+use concord_machine::{Configuration, Executor, Gear, Machine};
 use std::path::Path;
 
 fn timed_hello(harts: usize, seed: u64) -> Configuration {
@@ -20,6 +20,16 @@ fn the_same_seed_is_the_same_run() {
     let second = boot(timed_hello(4, 7)).healthy();
     first.equals(&second, "the second run");
     assert_eq!(first.console, second.console);
+}
+
+#[test]
+fn both_executors_run_the_same_run() {
+    let [interpreted, translated] = Executor::ALL.map(|executor| {
+        let mut machine = Machine::new(timed_files(8)).unwrap();
+        machine.set_executor(executor).unwrap();
+        run(machine, Options::default(), Typist::default()).healthy()
+    });
+    translated.equals(&interpreted, "the interpreted run");
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub(crate) mod interpreter;
 pub(crate) mod position;
 mod sbi;
 mod system;
+pub(crate) mod translation;
 mod trap;
 
 use crate::events::End;
@@ -22,6 +23,7 @@ use crate::execute::interpreter::run_ops;
 use crate::execute::position::Position;
 use crate::hart::Privilege;
 use crate::machine::Machine;
+use crate::planted::PlantedFault;
 use concord_abi::exit::Exit;
 use concord_isa::op::Op;
 use concord_mem::cache::line_of;
@@ -31,17 +33,17 @@ use concord_mem::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT};
 
 /// Decoded code may take one part in this many of the touched guest memory, and at least CODE_BYTES_MIN bytes.
 const CODE_SHARE: u64 = 12;
-const CODE_BYTES_MIN: u64 = 4 << 20;
+const CODE_BYTES_MIN: u64 = 64 << 20;
 
 impl Machine {
     /// Runs a hart until its clock reaches its limit, or until an event removes the limit.
     pub(crate) fn run_turn<const TIMED: bool>(&mut self, hart: usize) {
         while self.memory.hot[hart].cycle < self.memory.hot[hart].limit {
-            if let Some(page) = self.code_page(hart) {
+            if let Some(code) = self.code_handle(hart) {
                 if self.watch.is_on {
-                    self.run_page_watched::<TIMED>(hart, page);
+                    self.run_page_watched::<TIMED>(hart, code);
                 } else {
-                    self.run_page::<TIMED, BY_LINE>(hart, page);
+                    self.run_page::<TIMED, BY_LINE>(hart, code);
                 }
             }
         }
@@ -50,11 +52,11 @@ impl Machine {
     /// [`Machine::run_page`] while a transaction is live or the isolation checker is on. It is a function of its own,
     /// so that each of the two has all of the host's registers.
     #[inline(never)]
-    fn run_page_watched<const TIMED: bool>(&mut self, hart: usize, page: *mut CodePage) {
+    fn run_page_watched<const TIMED: bool>(&mut self, hart: usize, code: u32) {
         match self.answers::<TIMED>(hart) {
-            BY_LINE => self.run_page::<TIMED, BY_LINE>(hart, page),
-            BY_WORD => self.run_page::<TIMED, BY_WORD>(hart, page),
-            _ => self.run_page::<TIMED, NOTHING>(hart, page),
+            BY_LINE => self.run_page::<TIMED, BY_LINE>(hart, code),
+            BY_WORD => self.run_page::<TIMED, BY_WORD>(hart, code),
+            _ => self.run_page::<TIMED, NOTHING>(hart, code),
         }
     }
 
@@ -74,22 +76,27 @@ impl Machine {
     }
 
     /// The decoded page that contains the program counter, or `None` after a trap was raised.
-    #[inline]
     pub(crate) fn code_page(&mut self, hart: usize) -> Option<*mut CodePage> {
+        let code = self.code_handle(hart)?;
+        Some(self.code.page(code))
+    }
+
+    /// The handle of the decoded page that contains the program counter, or `None` after a trap was raised.
+    #[inline]
+    fn code_handle(&mut self, hart: usize) -> Option<u32> {
         let pc = self.memory.hot[hart].pc;
         let core = self.memory.core(hart);
         let tag = pc >> PAGE_SHIFT << 1 | u64::from(core.context.user);
         let slot = core.fetch_translations.slot(pc);
         let entry = core.fetch_translations.entry(slot);
         if entry.tag == tag && entry.code != 0 {
-            let code = entry.code;
-            return Some(self.code.page(code));
+            return Some(entry.code);
         }
-        self.find_code_page(hart, pc, tag)
+        self.find_code_handle(hart, pc, tag)
     }
 
     #[cold]
-    fn find_code_page(&mut self, hart: usize, pc: u64, tag: u64) -> Option<*mut CodePage> {
+    fn find_code_handle(&mut self, hart: usize, pc: u64, tag: u64) -> Option<u32> {
         let mut slot = self.memory.core(hart).fetch_translations.slot(pc);
         if self.memory.core(hart).fetch_translations.entry(slot).tag != tag {
             if self.watch.is_on {
@@ -112,7 +119,7 @@ impl Machine {
         let entry = self.memory.core(hart).fetch_translations.entry(slot);
         let code = self.code.handle(entry.page());
         entry.code = code;
-        Some(self.code.page(code))
+        Some(code)
     }
 
     /// A hart that cannot fetch its own trap handler traps there for ever, without retiring an instruction.
@@ -141,23 +148,46 @@ impl Machine {
         }
     }
 
-    /// Runs from `hart.pc`, which lies in `page`, until the hart leaves the page or the turn ends.
+    /// Runs from `hart.pc`, which lies in the page of this handle, until the hart leaves the page or the turn ends.
     #[inline]
-    fn run_page<const TIMED: bool, const ANSWERS: u8>(&mut self, hart: usize, page: *mut CodePage) {
+    fn run_page<const TIMED: bool, const ANSWERS: u8>(&mut self, hart: usize, code: u32) {
         let mut offset = self.memory.hot[hart].pc as u32 & (PAGE_BYTES as u32 - 1);
         loop {
-            // SAFETY: `code_page` returned the pointer; pages are boxed and never freed. The reference ends with this line.
-            let (found, physical) = unsafe { ((*page).find(offset), (*page).address) };
-            self.fetch_line::<TIMED>(hart, physical, offset);
-            let first = match found {
-                Some(first) => first,
-                None => self.decode_run(page, offset),
+            let next = match self.jump::<TIMED, ANSWERS>(hart, code) {
+                Some(jump) => self.run_translated::<TIMED, ANSWERS>(hart, code, offset, jump),
+                None => {
+                    let page = self.code.page(code);
+                    self.interpret::<TIMED, ANSWERS>(hart, page, offset)
+                }
             };
-            match self.run::<TIMED, ANSWERS>(hart, page, first) {
+            match next {
                 Some(next) => offset = next,
                 None => return,
             }
         }
+    }
+
+    /// Interprets the run at a page offset. Returns what [`Machine::run`] does.
+    #[inline(always)]
+    fn interpret<const TIMED: bool, const ANSWERS: u8>(
+        &mut self,
+        hart: usize,
+        page: *mut CodePage,
+        offset: u32,
+    ) -> Option<u32> {
+        // SAFETY: `code_page` returned the pointer; pages are boxed and never freed. The references end with these lines.
+        let (physical, found) = unsafe { ((*page).address, (*page).find(offset)) };
+        // SAFETY: as above.
+        let heats = unsafe { ANSWERS != NOTHING && (*page).heats(offset) };
+        self.fetch_line::<TIMED>(hart, physical, offset);
+        let first = match found {
+            Some(first) => first,
+            None => self.decode_run(page, offset),
+        };
+        if heats {
+            self.translate_page::<TIMED, ANSWERS>(hart, page, offset);
+        }
+        self.run::<TIMED, ANSWERS>(hart, page, first, 0)
     }
 
     /// Executes one run as [`Machine::run_page`] would, for a page of one run.
@@ -166,26 +196,28 @@ impl Machine {
     pub(crate) fn run_once<const TIMED: bool>(&mut self, hart: usize, page: &mut CodePage) {
         let first = page.first();
         match self.answers::<TIMED>(hart) {
-            BY_LINE => self.run::<TIMED, BY_LINE>(hart, page, first),
-            BY_WORD => self.run::<TIMED, BY_WORD>(hart, page, first),
-            _ => self.run::<TIMED, NOTHING>(hart, page, first),
+            BY_LINE => self.run::<TIMED, BY_LINE>(hart, page, first, 0),
+            BY_WORD => self.run::<TIMED, BY_WORD>(hart, page, first, 0),
+            _ => self.run::<TIMED, NOTHING>(hart, page, first, 0),
         };
     }
 
-    /// Executes the run of `page` that begins at `first` and updates the hart's clock and program counter. Returns the
-    /// page offset at which the hart continues, if that is in the same page and the turn is not over.
+    /// Executes the run of `page` that begins at `first`, of which `completed` ops are done, and updates the hart's clock
+    /// and program counter. Returns the page offset at which the hart continues, if that is in the same page and the turn
+    /// is not over.
     #[inline(always)]
     fn run<const TIMED: bool, const ANSWERS: u8>(
         &mut self,
         hart: usize,
         page: *mut CodePage,
         first: *const Op,
+        completed: u32,
     ) -> Option<u32> {
         let hot = &raw mut self.memory.hot[hart];
         // SAFETY: `hot` points into the memory system's states, which are never moved; `first` is the first op of a decoded run.
         let (left, page_address) = unsafe {
             let page_address = (*hot).pc & u64::MAX << PAGE_SHIFT;
-            (run_ops::<TIMED, ANSWERS>(self, hart, hot, first, page_address), page_address)
+            (run_ops::<TIMED, ANSWERS>(self, hart, hot, first, completed, page_address), page_address)
         };
         let (end, free) = match &left {
             Left::Gone { end, free, .. } => (*end, *free),
@@ -210,25 +242,37 @@ impl Machine {
         }
     }
 
-    /// Drops all decoded code when it takes more than its share of the host's memory. Called between turns; the guest
-    /// cannot notice.
+    /// Drops all decoded code when it takes more than its share of the host's memory, or when there is no memory for more
+    /// translated code. Called between turns; the guest cannot notice.
     pub(crate) fn trim_code(&mut self) {
         let touched_bytes = self.memory.touched_pages().count() as u64 * PAGE_BYTES;
         let size_bytes = self.code.size_bytes() as u64;
-        if size_bytes > CODE_BYTES_MIN.max(touched_bytes / CODE_SHARE) {
-            self.code.clear();
-            for hart in 0..self.harts.len() {
-                self.memory.core(hart).fetch_translations.forget_code();
-            }
+        if size_bytes > CODE_BYTES_MIN.max(touched_bytes / CODE_SHARE) || self.translation.must_drop(self.code.epoch())
+        {
+            self.drop_code();
         }
+    }
+
+    /// Drops all decoded and translated code. No run may be executing.
+    pub(crate) fn drop_code(&mut self) {
+        self.code.clear();
+        for hart in 0..self.harts.len() {
+            self.memory.core(hart).fetch_translations.forget_code();
+        }
+        self.translation.begin_generation();
+        self.code.set_heat_wanted(self.translation.heat_wanted());
     }
 
     /// Drops the decoded code of pages that were written to.
     #[inline]
     pub(crate) fn drop_stale_code(&mut self) {
         let stale = self.memory.stale_code();
-        if !stale.is_empty() {
-            self.code.invalidate(stale);
+        if stale.is_empty() {
+            return;
         }
+        if cfg!(feature = "planted-faults") && self.planted == Some(PlantedFault::ForgottenInvalidation) {
+            stale.clear();
+        }
+        self.code.invalidate(stale);
     }
 }

@@ -29,6 +29,7 @@ pub use configuration::{Configuration, DiskImage, Gear, Net, TransactionCosts};
 pub use debugging::debugger;
 pub use error::MachineError;
 pub use events::{End, Event};
+pub use execute::translation::Executor;
 pub use machine::Machine;
 pub use saving::changes::{Changed, Changes};
 pub use saving::snapshot;

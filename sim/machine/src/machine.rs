@@ -11,6 +11,7 @@ use crate::debugging::debug::Debug;
 use crate::error::MachineError;
 use crate::events::{End, Event};
 use crate::execute::code::CodeCache;
+use crate::execute::translation::Translation;
 use crate::hart::Hart;
 use crate::order::Order;
 use crate::planted::PlantedFault;
@@ -32,6 +33,7 @@ pub struct Machine {
     pub(crate) bus: Bus,
     pub(crate) order: Order,
     pub(crate) code: CodeCache,
+    pub(crate) translation: Translation,
     pub(crate) accounting: Accounting,
     pub(crate) console: Console,
     pub(crate) symbols: Option<SymbolTable>,
@@ -51,7 +53,8 @@ impl Machine {
         board.validate()?;
         let ram = Ram::new(board.memory.size_bytes)?;
         let harts = board.harts.count;
-        let code = CodeCache::new(ram.pages());
+        let translation = Translation::new();
+        let code = CodeCache::new(ram.pages(), translation.heat_wanted());
         let mut memory = MemorySystem::new(ram, harts, configuration.model(), configuration.seed);
         memory.set_timed(configuration.gear == Gear::Timed);
         Ok(Machine {
@@ -59,6 +62,7 @@ impl Machine {
             harts: vec![Hart::default(); harts],
             memory,
             code,
+            translation,
             console: Console::default(),
             symbols: None,
             order: Order::new(harts, board.clock.frequency_hertz / board.clock.timebase_hertz),

@@ -12,6 +12,12 @@ pub enum PlantedFault {
     KeptTranslation,
     /// A commit makes each deferred addition twice.
     AddedTwice,
+    /// Decoded and translated code outlives a store to its page.
+    ForgottenInvalidation,
+    /// Translated code runs a cycle past the limit of the turn.
+    MissedLimit,
+    /// The fetch of the line at which translated code is entered is not charged.
+    UnchargedFetch,
 }
 
 impl Machine {

@@ -16,7 +16,7 @@ const ITEMS: usize = 1000;
 /// Programs in one image.
 const BATCH: u64 = 100;
 
-fn number(variable: &str, default: u64) -> u64 {
+pub fn number(variable: &str, default: u64) -> u64 {
     match std::env::var(variable) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")),
         Err(_) => default,

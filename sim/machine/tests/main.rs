@@ -3,6 +3,7 @@
 mod acquiring;
 mod contention;
 mod differential;
+mod executors;
 mod idle;
 mod privileged;
 mod results;

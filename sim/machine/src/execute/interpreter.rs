@@ -20,14 +20,14 @@ pub(crate) fn float_is_on(hot: &HotState) -> bool {
     hot.sstatus & SSTATUS_FS != 0
 }
 
-/// Executes ops from `first` on until one leaves the run. `page_address` is the virtual address of the run's page, and
+/// Executes the ops of the run that begins at `first`, of which `completed` are done, until one leaves the run. `page_address` is the virtual address of the run's page, and
 /// `ANSWERS` selects the accesses that the line table answers (`concord_mem::line_table`).
 ///
 /// This function is longer than others, because the compiler keeps the loop's state in registers only if the whole loop
 /// is in one function.
 ///
 /// # Safety
-/// `first` points into ops that end with one that leaves the run ([`Op::ends_run`] or [`Kind::Next`]) and name registers of at most
+/// `first` points into ops, at least `completed` of them, that end with one that leaves the run ([`Op::ends_run`] or [`Kind::Next`]) and name registers of at most
 /// [`concord_isa::op::SINK`], which is below the length of the register arrays. `hot` points to the hot state of `hart`, whose line
 /// table holds host addresses of RAM in its matching entries. Neither moves during the call, whatever goes through the door.
 #[inline(always)]
@@ -36,13 +36,14 @@ pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
     hart: usize,
     hot: *mut HotState,
     first: *const Op,
+    completed: u32,
     page_address: u64,
 ) -> Left {
     // Ops of this run that took no cycle.
     let mut free = 0;
-    let mut next = first;
     // SAFETY: the caller's promises; an access that hits is aligned and inside RAM.
     unsafe {
+        let mut next = first.add(completed as usize);
         let x = (&raw mut (*hot).x).cast::<u64>();
         let user = (*hot).user;
         macro_rules! x {

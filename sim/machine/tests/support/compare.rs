@@ -3,7 +3,7 @@
 use super::generator::{Program, Variant};
 use super::harness::{self, CODE_SLOT, DUMP_LINES};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A machine: from an ELF file and the number of programs in it to the lines of the dump.
@@ -17,10 +17,16 @@ pub struct Name {
     pub items: usize,
 }
 
-fn run(machine: Run<'_>, programs: &[Program]) -> Vec<String> {
+/// An ELF file with programs, and the temporary directory that it is in.
+pub fn write_image(programs: &[Program]) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("programs.elf");
     std::fs::write(&path, harness::image(programs)).expect("the image is written");
+    (directory, path)
+}
+
+fn run(machine: Run<'_>, programs: &[Program]) -> Vec<String> {
+    let (_directory, path) = write_image(programs);
     machine(&path, programs.len())
 }
 

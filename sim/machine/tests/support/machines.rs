@@ -44,8 +44,8 @@ pub fn run_qemu(elf: &Path) -> Vec<String> {
     dump_lines(&output.stdout)
 }
 
-/// Runs `elf` on Concord, on one hart with 128 MB, for at most what `programs` programs can need.
-pub fn run_concord(elf: &Path, gear: Gear, programs: usize) -> Vec<String> {
+/// Concord with `elf` in it, on one hart with 128 MB.
+pub fn concord(elf: &Path, gear: Gear) -> Machine {
     let mut board = Board::preset("metatm-2007").expect("the preset exists");
     board.harts.count = 1;
     board.memory.size_bytes = 128 << 20;
@@ -60,7 +60,12 @@ pub fn run_concord(elf: &Path, gear: Gear, programs: usize) -> Vec<String> {
         net: Net::None,
         check_isolation: false,
     };
-    let mut machine = Machine::new(configuration).expect("the machine starts");
+    Machine::new(configuration).expect("the machine starts")
+}
+
+/// Runs `elf` on Concord for at most what `programs` programs can need.
+pub fn run_concord(elf: &Path, gear: Gear, programs: usize) -> Vec<String> {
+    let mut machine = concord(elf, gear);
     let limits = Limits { instructions: Some(INSTRUCTIONS_MAX_PER_PROGRAM * programs as u64), cycles: None };
     let mut console = Unattended::default();
     let outcome = run(&mut machine, &Options { limits, ..Options::default() }, &mut console);
