@@ -7,13 +7,14 @@ use crate::output::{Inputs, probe};
 use crate::signal::Stop;
 use crate::summary;
 use anyhow::anyhow;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use concord_abi::exit::Exit;
 use concord_lab::guest;
 use concord_machine::output::AtomicFile;
 use concord_machine::result::{self, ResultDocument};
 use concord_machine::run::{self, Host, Limits, Options, SnapshotEvent};
 use concord_machine::symbols::SymbolTable;
-use concord_machine::{Machine, debugger};
+use concord_machine::{Executor, Machine, debugger};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -40,6 +41,9 @@ pub struct SessionArguments {
     /// The file of the snapshot; every disk must be in overlay or read-only mode
     #[arg(long, value_name = "FILE", requires = "snapshot_at")]
     snapshot: Option<PathBuf>,
+    /// What executes the guest's instructions; the results are the same
+    #[arg(long, value_name = "NAME", default_value = "translator", value_parser = executor_parser())]
+    executor: Executor,
     /// Follow every access, and end the run where a transaction is not isolated
     #[arg(long)]
     check_isolation: bool,
@@ -59,6 +63,13 @@ pub struct SessionArguments {
     /// Print no summary
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// An executor, by its name.
+fn executor_parser() -> impl TypedValueParser<Value = Executor> {
+    let named = |name: String| Executor::ALL.into_iter().find(|executor| executor.name() == name);
+    PossibleValuesParser::new(Executor::ALL.map(Executor::name))
+        .map(move |name| named(name).expect("only these names are let through"))
 }
 
 impl SessionArguments {
@@ -102,6 +113,9 @@ pub fn run(
     let mut result_file = arguments.result.as_deref().map(AtomicFile::create).transpose()?;
     let symbols = arguments.symbols.as_deref().map(SymbolTable::from_file).transpose()?;
     let mut machine = make()?;
+    if let Err(error) = machine.set_executor(arguments.executor) {
+        complain(&format!("{error}; the interpreter runs instead"));
+    }
     if let Some(symbols) = symbols.or_else(|| own_symbols(&machine)) {
         machine.set_symbols(symbols);
     }
