@@ -46,12 +46,16 @@ demo: setup
 test: guests
 	$(MAKE) --directory=tm check
 	CARGO=$(CARGO) .ci/tests --workspace --no-fail-fast $(CARGO_FLAGS)
-	CONCORD_TEST_HEAT=0 $(CARGO) test --quiet --package concord-machine $(CARGO_FLAGS)
+	for heat in 0 1; do \
+		CONCORD_TEST_HEAT=$$heat $(CARGO) test --quiet --package concord-machine $(CARGO_FLAGS) || exit; \
+	done
 
 test-long: guests
 	$(MAKE) --directory=tm check check-tsan check-broken
 	CONCORD_TEST_LONG=1 CARGO=$(CARGO) .ci/tests --workspace --no-fail-fast $(CARGO_FLAGS) -- --include-ignored
-	CONCORD_TEST_HEAT=0 $(CARGO) test --quiet --package concord-machine $(CARGO_FLAGS)
+	for heat in 0 1 2; do \
+		CONCORD_TEST_HEAT=$$heat $(CARGO) test --quiet --package concord-machine $(CARGO_FLAGS) || exit; \
+	done
 	CONCORD_DIFFERENTIAL_PROGRAMS=4000 $(CARGO) test --package concord-machine $(CARGO_FLAGS) executors
 
 bench: guests

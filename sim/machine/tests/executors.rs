@@ -1,7 +1,8 @@
 //! The translator's results are the interpreter's: random programs, cut anywhere, end in the same state of the whole
 //! machine; and faults that are planted in the translated execution are found that way.
 //!
-//! (The other tests of this suite run under both executors: `CONCORD_TEST_HEAT=0` chooses the interpreter.)
+//! (The other tests of this suite run under both executors: `CONCORD_TEST_HEAT=0` chooses the interpreter, and 1 translates
+//! every run at once.)
 //! `CONCORD_DIFFERENTIAL_PROGRAMS` and `CONCORD_DIFFERENTIAL_SEED` are those of `differential.rs`.
 
 use crate::differential::number;

@@ -113,18 +113,15 @@ impl Translation {
 }
 
 /// The executor of a machine that nobody chose one for, its heat, and whether runs wait for translations.
-#[cfg(not(feature = "planted-faults"))]
+///
+/// In this crate's tests `CONCORD_TEST_HEAT` is the heat at which runs are translated, or 0 for the interpreter: their
+/// guests are too short for a translator that works beside them.
 fn default_executor() -> (Executor, u16, bool) {
-    (Executor::Translator, HEAT, false)
-}
-
-/// The executor of the machines of this crate's tests: `CONCORD_TEST_HEAT` is the heat at which runs are translated, or 0
-/// for the interpreter. Guests of tests are too short for a translator that works beside them.
-#[cfg(feature = "planted-faults")]
-fn default_executor() -> (Executor, u16, bool) {
-    match std::env::var("CONCORD_TEST_HEAT").ok().and_then(|heat| heat.parse().ok()) {
+    let heat = cfg!(feature = "planted-faults").then(|| std::env::var("CONCORD_TEST_HEAT").ok()).flatten();
+    match heat.and_then(|heat| heat.parse().ok()) {
+        None => (Executor::Translator, HEAT, false),
         Some(0) => (Executor::Interpreter, HEAT, false),
-        heat => (Executor::Translator, heat.unwrap_or(1), true),
+        Some(heat) => (Executor::Translator, heat, true),
     }
 }
 
