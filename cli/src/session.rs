@@ -42,7 +42,7 @@ pub struct SessionArguments {
     #[arg(long, value_name = "FILE", requires = "snapshot_at")]
     snapshot: Option<PathBuf>,
     /// What executes the guest's instructions; the results are the same
-    #[arg(long, value_name = "NAME", default_value = "translator", value_parser = executor_parser())]
+    #[arg(long, value_name = "NAME", default_value = "translator", value_parser = by_name(Executor::ALL, Executor::name))]
     executor: Executor,
     /// Follow every access, and end the run where a transaction is not isolated
     #[arg(long)]
@@ -65,11 +65,13 @@ pub struct SessionArguments {
     quiet: bool,
 }
 
-/// An executor, by its name.
-fn executor_parser() -> impl TypedValueParser<Value = Executor> {
-    let named = |name: String| Executor::ALL.into_iter().find(|executor| executor.name() == name);
-    PossibleValuesParser::new(Executor::ALL.map(Executor::name))
-        .map(move |name| named(name).expect("only these names are let through"))
+/// One of a few values, by its name.
+pub fn by_name<T: Copy + Send + Sync + 'static, const COUNT: usize>(
+    values: [T; COUNT],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let named = move |wanted: String| values.into_iter().find(|value| name(*value) == wanted);
+    PossibleValuesParser::new(values.map(name)).map(move |name| named(name).expect("only these names are let through"))
 }
 
 impl SessionArguments {

@@ -1,7 +1,7 @@
 //! `concord boot`: starts a kernel on a board.
 
 use crate::output::Inputs;
-use crate::session::{self, SessionArguments};
+use crate::session::{self, SessionArguments, by_name};
 use anyhow::anyhow;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use concord_abi::exit::Exit;
@@ -73,15 +73,11 @@ pub(super) fn gear_parser() -> impl TypedValueParser<Value = Gear> {
 
 /// A contention manager, by its name.
 pub(super) fn manager_parser() -> impl TypedValueParser<Value = Manager> {
-    let named = |name: String| Manager::ALL.into_iter().find(|manager| manager.name() == name);
-    PossibleValuesParser::new(Manager::ALL.map(Manager::name))
-        .map(move |name| named(name).expect("only these names are let through"))
+    by_name(Manager::ALL, Manager::name)
 }
 
 fn granularity_parser() -> impl TypedValueParser<Value = Granularity> {
-    let named = |name: String| Granularity::ALL.into_iter().find(|granularity| granularity.name() == name);
-    PossibleValuesParser::new(Granularity::ALL.map(Granularity::name))
-        .map(move |name| named(name).expect("only these names are let through"))
+    by_name(Granularity::ALL, Granularity::name)
 }
 
 fn mode_parser() -> impl TypedValueParser<Value = Mode> {
