@@ -172,6 +172,37 @@ pub enum Kind {
     BitSetImmediate,
 }
 
+/// How a plain load or store accesses memory, at base register plus immediate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainAccess {
+    pub size_bytes: u64,
+    pub store: bool,
+    /// The value is a floating-point register's.
+    pub float: bool,
+}
+
+impl Kind {
+    /// The access of a plain load or store; `None` for atomics and for ops that access no memory.
+    pub const fn plain_access(self) -> Option<PlainAccess> {
+        let (size_bytes, store, float) = match self {
+            Kind::LoadByte | Kind::LoadByteUnsigned => (1, false, false),
+            Kind::LoadHalf | Kind::LoadHalfUnsigned => (2, false, false),
+            Kind::LoadWord | Kind::LoadWordUnsigned => (4, false, false),
+            Kind::LoadDouble => (8, false, false),
+            Kind::StoreByte => (1, true, false),
+            Kind::StoreHalf => (2, true, false),
+            Kind::StoreWord => (4, true, false),
+            Kind::StoreDouble => (8, true, false),
+            Kind::LoadFloatWord => (4, false, true),
+            Kind::LoadFloatDouble => (8, false, true),
+            Kind::StoreFloatWord => (4, true, true),
+            Kind::StoreFloatDouble => (8, true, true),
+            _ => return None,
+        };
+        Some(PlainAccess { size_bytes, store, float })
+    }
+}
+
 /// The operation of an atomic read-modify-write (A extension).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -245,7 +245,7 @@ impl Machine {
     /// Drops all decoded code when it takes more than its share of the host's memory, or when there is no memory for more
     /// translated code. Called between turns; the guest cannot notice.
     pub(crate) fn trim_code(&mut self) {
-        let touched_bytes = self.memory.touched_pages().count() as u64 * PAGE_BYTES;
+        let touched_bytes = self.memory.touched_pages_count() as u64 * PAGE_BYTES;
         let size_bytes = self.code.size_bytes() as u64;
         if size_bytes > CODE_BYTES_MIN.max(touched_bytes / CODE_SHARE) || self.translation.must_drop(self.code.epoch())
         {
@@ -266,13 +266,13 @@ impl Machine {
     /// Drops the decoded code of pages that were written to.
     #[inline]
     pub(crate) fn drop_stale_code(&mut self) {
+        let is_forgotten = self.has_fault(PlantedFault::ForgottenInvalidation);
         let stale = self.memory.stale_code();
-        if stale.is_empty() {
-            return;
-        }
-        if cfg!(feature = "planted-faults") && self.planted == Some(PlantedFault::ForgottenInvalidation) {
+        if is_forgotten {
             stale.clear();
         }
-        self.code.invalidate(stale);
+        if !stale.is_empty() {
+            self.code.invalidate(stale);
+        }
     }
 }

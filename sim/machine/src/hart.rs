@@ -3,13 +3,13 @@
 
 use concord_abi::htm::{XENABLE_USER, XTRAP_PREVIOUS};
 use concord_mem::hot::HotState;
+pub use concord_mem::hot::SSTATUS_FS;
 use concord_mem::translation::{Context, MODE_BARE, MODE_SV39, MODE_SV48};
 use serde::{Deserialize, Serialize};
 
 pub const SSTATUS_SIE: u64 = 1 << 1;
 pub const SSTATUS_SPIE: u64 = 1 << 5;
 pub const SSTATUS_SPP: u64 = 1 << 8;
-pub const SSTATUS_FS: u64 = 3 << 13;
 pub const SSTATUS_SUM: u64 = 1 << 18;
 pub const SSTATUS_MXR: u64 = 1 << 19;
 /// UXL: user mode is 64 bits wide. Read-only.

@@ -276,7 +276,7 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         gear: machine.gear(),
         instructions: machine.instructions(),
         clock_cycles: machine.clock(),
-        touched_bytes: machine.memory.touched_pages().count() as u64 * PAGE_BYTES,
+        touched_bytes: machine.memory.touched_pages_count() as u64 * PAGE_BYTES,
         host_seconds: Some(host_seconds),
         region: machine.accounting.statistics.baseline.is_some(),
         region_cycles: region.cycles,

@@ -7,6 +7,9 @@
 use crate::line_table::LineTable;
 use serde::{Deserialize, Serialize};
 
+/// `sstatus.FS`: not zero while floating-point instructions are enabled; they set it to dirty, all ones.
+pub const SSTATUS_FS: u64 = 3 << 13;
+
 /// The length of the register arrays. Decoded ops name registers below it (`concord_isa::op`).
 pub const REGISTERS: usize = 64;
 

@@ -16,7 +16,6 @@ mod tests;
 
 pub use region::{Run, Variant, executes};
 
-use concord_isa::op::Op;
 use concord_mem::cache::Line;
 use concord_mem::hot::HotState;
 use concord_mem::ram::PAGE_BYTES;
@@ -29,10 +28,9 @@ use cranelift_module::{Module, default_libcall_names};
 use std::collections::HashMap;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
 
-/// The host memory that a generation of translated code may take. When it is full, all of it goes. A choice: a kernel
-/// workload takes a tenth of it.
+/// The host memory that a generation of translated code may take. When it is full, all of it goes. A choice: many
+/// times what a kernel workload takes.
 pub const CODE_BYTES_MAX: usize = 128 << 20;
 
 /// The reason why nothing can be translated on this host.
@@ -95,7 +93,6 @@ pub struct Region {
     code: Code,
     /// The page offsets of the entries.
     entries: Box<[u16]>,
-    size_bytes: usize,
     /// Keeps the code in its place.
     _memory: Arc<CodeMemory>,
 }
@@ -154,17 +151,9 @@ pub struct Key {
     pub contents: [u8; 32],
 }
 
-/// A run for the translator, which works on a thread of its own.
-#[derive(Clone, Debug)]
-pub struct OwnedRun {
-    pub page_offset: u16,
-    /// See [`Run::ops`].
-    pub ops: Vec<Op>,
-}
-
 struct Request {
     key: Key,
-    runs: Vec<OwnedRun>,
+    runs: Vec<Run>,
     done: Option<SyncSender<()>>,
 }
 
@@ -178,19 +167,6 @@ pub struct Translator {
 struct Regions {
     by_page: HashMap<Key, Vec<Arc<Region>>>,
     generation: u64,
-    size_bytes: usize,
-    translations: u64,
-    seconds: f64,
-}
-
-/// What the process's translator has done.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Statistics {
-    /// Regions made, and the host time that this took.
-    pub translations: u64,
-    pub seconds: f64,
-    /// The host memory that this generation's code takes.
-    pub size_bytes: usize,
 }
 
 impl Translator {
@@ -229,11 +205,6 @@ impl Translator {
         locked(&self.regions).generation
     }
 
-    pub fn statistics(&self) -> Statistics {
-        let regions = locked(&self.regions);
-        Statistics { translations: regions.translations, seconds: regions.seconds, size_bytes: regions.size_bytes }
-    }
-
     /// The regions of pages with these contents, beyond the first `known`.
     pub fn regions(&self, key: &Key, known: usize) -> Vec<Arc<Region>> {
         let regions = locked(&self.regions);
@@ -242,7 +213,7 @@ impl Translator {
 
     /// Asks for a region of runs of a page with these contents. [`Translator::regions`] has it later; if `waits`, when
     /// this returns.
-    pub fn request(&self, key: Key, runs: Vec<OwnedRun>, waits: bool) {
+    pub fn request(&self, key: Key, runs: Vec<Run>, waits: bool) {
         let (done, is_done) = sync_channel(1);
         let request = Request { key, runs, done: waits.then_some(done) };
         // Without the thread nothing is translated any more.
@@ -276,18 +247,10 @@ impl Generator {
     }
 
     fn serve(&mut self, shared: &Mutex<Regions>, request: &Request) {
-        let begin = Instant::now();
-        let runs: Vec<Run> =
-            request.runs.iter().map(|run| Run { page_offset: run.page_offset.into(), ops: &run.ops }).collect();
-        let region = self.translate(request.key.variant, &runs);
+        let region = self.translate(request.key.variant, &request.runs);
         let mut regions = locked(shared);
-        regions.translations += 1;
-        regions.seconds += begin.elapsed().as_secs_f64();
         match region {
-            Some(region) => {
-                regions.size_bytes += region.size_bytes;
-                regions.by_page.entry(request.key).or_default().push(Arc::new(region));
-            }
+            Some(region) => regions.by_page.entry(request.key).or_default().push(Arc::new(region)),
             None => {
                 // Without new memory the old generation stays full, and nothing more is translated.
                 if let Ok(new) = Generator::new(self.code_bytes_max) {
@@ -308,13 +271,12 @@ impl Generator {
         region::build(&mut self.context.func, &mut self.builder, module, variant, runs);
         let function = module.declare_anonymous_function(&self.context.func.signature).ok()?;
         module.define_function(function, &mut self.context).ok()?;
-        let size_bytes = self.context.compiled_code().map_or(0, |code| code.code_buffer().len());
         module.finalize_definitions().ok()?;
         let code = module.get_finalized_function(function);
         // SAFETY: `region::build` made a function of this signature, in the host's C calling convention.
         let code = unsafe { std::mem::transmute::<*const u8, Code>(code) };
-        let entries = runs.iter().map(|run| run.page_offset as u16).collect();
-        Some(Region { code, entries, size_bytes, _memory: self.memory.clone() })
+        let entries = runs.iter().map(|run| run.page_offset).collect();
+        Some(Region { code, entries, _memory: self.memory.clone() })
     }
 }
 

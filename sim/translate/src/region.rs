@@ -12,9 +12,9 @@
 use crate::compute::{compute, condition};
 use crate::memory::{Access, constant, hit, host_address};
 use crate::{BETWEEN_RUNS, Left, Surroundings};
-use concord_isa::op::{Kind, Op, SINK};
+use concord_isa::op::{Kind, Op, PlainAccess, SINK};
 use concord_mem::cache::Line;
-use concord_mem::hot::HotState;
+use concord_mem::hot::{HotState, SSTATUS_FS};
 use concord_mem::line_table::NOTHING;
 use concord_mem::ram::LINE_SHIFT;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -27,8 +27,6 @@ use cranelift_module::Module;
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 
-/// The status bits that a floating-point access needs and leaves set (`sstatus.FS`).
-const FLOAT_STATUS: u64 = 3 << 13;
 const REGISTERS: usize = SINK as usize;
 
 /// The state of a hart that the code of a region is made for.
@@ -54,11 +52,11 @@ impl Variant {
 }
 
 /// A decoded run.
-#[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
-    pub page_offset: u32,
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub page_offset: u16,
     /// Its ops, of which the last ends the run ([`Op::ends_run`] or [`Kind::Next`]).
-    pub ops: &'a [Op],
+    pub ops: Vec<Op>,
 }
 
 /// True if a region executes ops of this kind: it stops before all others.
@@ -67,7 +65,7 @@ pub fn executes(kind: Kind) -> bool {
         Kind::Next | Kind::Nop | Kind::Fence | Kind::LoadImmediate | Kind::AddPc | Kind::Jump | Kind::JumpRegister => {
             true
         }
-        _ => compute_is_known(kind) || condition(kind).is_some() || memory_type(kind).is_some(),
+        _ => compute_is_known(kind) || condition(kind).is_some() || kind.plain_access().is_some(),
     }
 }
 
@@ -75,31 +73,9 @@ fn compute_is_known(kind: Kind) -> bool {
     concord_isa::semantics::compute(kind, 0, 0).is_some()
 }
 
-/// How a load or a store accesses memory.
-pub(crate) struct MemoryKind {
-    /// The type in memory.
-    pub width: Type,
-    pub store: bool,
-    pub float: bool,
-}
-
-pub(crate) fn memory_type(kind: Kind) -> Option<MemoryKind> {
-    let (width, store, float) = match kind {
-        Kind::LoadByte | Kind::LoadByteUnsigned => (types::I8, false, false),
-        Kind::LoadHalf | Kind::LoadHalfUnsigned => (types::I16, false, false),
-        Kind::LoadWord | Kind::LoadWordUnsigned => (types::I32, false, false),
-        Kind::LoadDouble => (types::I64, false, false),
-        Kind::StoreByte => (types::I8, true, false),
-        Kind::StoreHalf => (types::I16, true, false),
-        Kind::StoreWord => (types::I32, true, false),
-        Kind::StoreDouble => (types::I64, true, false),
-        Kind::LoadFloatWord => (types::I32, false, true),
-        Kind::LoadFloatDouble => (types::I64, false, true),
-        Kind::StoreFloatWord => (types::I32, true, true),
-        Kind::StoreFloatDouble => (types::I64, true, true),
-        _ => return None,
-    };
-    Some(MemoryKind { width, store, float })
+/// The type in memory of an access.
+fn width(access: PlainAccess) -> Type {
+    Type::int(8 * access.size_bytes as u16).expect("a power of two of bytes")
 }
 
 /// Builds the function of a region. Its entries are the runs, by number.
@@ -127,11 +103,12 @@ pub fn build(
         offset_of!(Surroundings, first_line) as i32,
     );
     let page_address = load(&mut builder, surroundings, offset_of!(Surroundings, page_address));
-    let blocks: BTreeMap<u32, Block> = runs.iter().map(|run| (run.page_offset, builder.create_block())).collect();
+    let blocks: BTreeMap<u32, Block> =
+        runs.iter().map(|run| (u32::from(run.page_offset), builder.create_block())).collect();
     let leave = builder.create_block();
     builder.append_block_param(leave, types::I64);
     let targets: Vec<BlockCall> =
-        runs.iter().map(|run| builder.func.dfg.block_call(blocks[&run.page_offset], &[])).collect();
+        runs.iter().map(|run| builder.func.dfg.block_call(blocks[&u32::from(run.page_offset)], &[])).collect();
     let value = BlockArg::Value(constant(&mut builder, BETWEEN_RUNS));
     let none = builder.func.dfg.block_call(leave, &[value]);
     branch_to_entry(&mut builder, entry, none, &targets);
@@ -235,10 +212,10 @@ impl Emitter<'_> {
 
     /// Emits a run into its block.
     fn run(&mut self, run: &Run) {
-        self.builder.switch_to_block(self.blocks[&run.page_offset]);
+        self.builder.switch_to_block(self.blocks[&u32::from(run.page_offset)]);
         self.registers = [None; REGISTERS];
         for (index, op) in run.ops.iter().enumerate() {
-            let at = At { run: run.page_offset, completed: index as u32 };
+            let at = At { run: run.page_offset.into(), completed: index as u32 };
             if self.op(at, *op) {
                 return;
             }
@@ -286,8 +263,8 @@ impl Emitter<'_> {
 
     /// An op that computes, branches or accesses memory, or that is not the region's.
     fn plain_op(&mut self, at: At, op: Op, kind: Kind) -> bool {
-        if let Some(memory) = memory_type(kind) {
-            self.access(at, op, memory);
+        if let Some(access) = kind.plain_access() {
+            self.access(at, op, access);
             return false;
         }
         if let Some(condition) = condition(kind) {
@@ -326,35 +303,35 @@ impl Emitter<'_> {
         self.builder.switch_to_block(falls_through);
     }
 
-    fn access(&mut self, at: At, op: Op, memory: MemoryKind) {
-        if memory.float {
+    fn access(&mut self, at: At, op: Op, plain: PlainAccess) {
+        if plain.float {
             let status = self.load_hot(offset_of!(HotState, sstatus));
-            let mask = self.constant(FLOAT_STATUS);
+            let mask = self.constant(SSTATUS_FS);
             let is_on = self.builder.ins().band(status, mask);
             self.stop_unless(at, is_on);
         }
         let base = self.register(op.rs1);
         let displacement = self.constant(op.imm as i64 as u64);
         let address = self.builder.ins().iadd(base, displacement);
-        let access = Access { store: memory.store, size_bytes: u64::from(memory.width.bytes()), address };
+        let access = Access { store: plain.store, size_bytes: plain.size_bytes, address };
         let (hits, entry) = hit(&mut self.builder, self.variant, self.hot, access);
         self.stop_unless(at, hits);
         let host = host_address(&mut self.builder, entry, address);
         // Guest memory may be aliased by nothing that the code holds in registers, and a hit is aligned.
         let flags = MemFlagsData::trusted();
         let float = |register: u8| offset_of!(HotState, f) + 8 * usize::from(register);
-        if memory.store {
-            let value = if memory.float { self.load_hot(float(op.rs2)) } else { self.register(op.rs2) };
-            let value = self.narrowed(memory.width, value);
+        if plain.store {
+            let value = if plain.float { self.load_hot(float(op.rs2)) } else { self.register(op.rs2) };
+            let value = self.narrowed(width(plain), value);
             self.builder.ins().store(flags, value, host, 0);
             return;
         }
-        let value = self.builder.ins().load(memory.width, flags, host, 0);
-        let value = self.extended(op.kind, memory.width, value);
-        if memory.float {
+        let value = self.builder.ins().load(width(plain), flags, host, 0);
+        let value = self.extended(op.kind, width(plain), value);
+        if plain.float {
             self.store_hot(float(op.rd), value);
             let status = self.load_hot(offset_of!(HotState, sstatus));
-            let mask = self.constant(FLOAT_STATUS);
+            let mask = self.constant(SSTATUS_FS);
             let status = self.builder.ins().bor(status, mask);
             self.store_hot(offset_of!(HotState, sstatus), status);
         } else {

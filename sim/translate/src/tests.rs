@@ -1,8 +1,8 @@
 //! Each op as host code against `concord_isa::semantics` and the rule of a hit, and the translator itself.
 
 use super::*;
-use crate::region::{has_immediate, memory_type};
-use concord_isa::op::Kind;
+use crate::region::has_immediate;
+use concord_isa::op::{Kind, Op};
 use concord_isa::semantics;
 use concord_mem::line_table::{self, BY_LINE, BY_WORD, Entry as LineEntry, LineTable, USER};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn op(kind: Kind, imm: i32) -> Op {
 /// A region of one run: the op, and the end of the run at page offset 4.
 fn region_of(generator: &mut Generator, variant: Variant, op: Op) -> Region {
     let ops = [op, Op::bare(Kind::Next, 4)];
-    generator.translate(variant, &[Run { page_offset: 0, ops: &ops }]).expect("there is room")
+    generator.translate(variant, &[Run { page_offset: 0, ops: ops.to_vec() }]).expect("there is room")
 }
 
 fn generator() -> Generator {
@@ -115,7 +115,9 @@ fn accesses_hit_where_the_line_table_says_and_move_the_right_bytes() {
     ];
     let regions: Vec<(Variant, Op, Region)> = variants
         .into_iter()
-        .flat_map(|variant| kinds().filter(|kind| memory_type(*kind).is_some()).map(move |kind| (variant, op(kind, 8))))
+        .flat_map(|variant| {
+            kinds().filter(|kind| kind.plain_access().is_some()).map(move |kind| (variant, op(kind, 8)))
+        })
         .map(|(variant, op)| (variant, op, region_of(&mut generator, variant, op)))
         .collect();
     proptest!(|(
@@ -141,8 +143,8 @@ fn accesses_hit_where_the_line_table_says_and_move_the_right_bytes() {
                 readable_words: words.0,
                 writable_words: words.1,
             };
-            let kind = memory_type(op.kind).expect("an access");
-            let size_bytes = u64::from(kind.width.bytes());
+            let kind = op.kind.plain_access().expect("an access");
+            let size_bytes = kind.size_bytes;
             // The functional gear's table answers for the whole page, of which the test has one line.
             if page == 1 && address % 4096 + size_bytes > 64 {
                 continue;
@@ -179,7 +181,7 @@ fn a_loop_ends_with_the_turn_and_before_a_line_that_is_not_fetched() {
     let timed = Variant { timed: true, ..FUNCTIONAL };
     let body = [op(Kind::AddImmediate, 1), Op::bare(Kind::Next, 64)];
     let back = [op(Kind::Nop, 0), Op { kind: Kind::Jump, rd: 32, rs1: 0, rs2: 0, imm: 0 }];
-    let runs = [Run { page_offset: 0, ops: &body }, Run { page_offset: 64, ops: &back }];
+    let runs = [Run { page_offset: 0, ops: body.to_vec() }, Run { page_offset: 64, ops: back.to_vec() }];
     let region = generator.translate(timed, &runs).expect("there is room");
     let first_line = 1 << 20;
     let mut hot = hart(0, 0);
@@ -208,7 +210,7 @@ fn full_code_memory_begins_a_generation_and_keeps_the_old_regions_usable() {
     let mut first = None;
     for number in 0..200_u8 {
         let key = Key { variant: FUNCTIONAL, contents: [number; 32] };
-        let runs = vec![OwnedRun { page_offset: 0, ops: ops.to_vec() }];
+        let runs = vec![Run { page_offset: 0, ops: ops.to_vec() }];
         generator.serve(&regions, &Request { key, runs, done: None });
         let made = locked(&regions).by_page.get(&key).map(|regions| regions[0].clone());
         first = first.or(made);

@@ -10,7 +10,7 @@ use concord_isa::compressed;
 use concord_isa::decode::decode;
 use concord_isa::op::{Kind, Op};
 use concord_mem::ram::{LINE_BYTES, PAGE_BYTES, PAGE_SHIFT, RAM_BASE, Ram};
-use concord_translate::{Entry, OwnedRun, Region, Variant};
+use concord_translate::{Entry, Region, Run, Variant};
 use std::sync::Arc;
 
 const OFFSETS: usize = (PAGE_BYTES / 2) as usize;
@@ -158,7 +158,7 @@ impl CodePage {
     }
 
     /// The runs without a region of a variant that have at least `heat_min`. Marks runs that no region can contain.
-    pub fn hot_runs(&mut self, variant: usize, heat_min: u16) -> Vec<OwnedRun> {
+    pub fn hot_runs(&mut self, variant: usize, heat_min: u16) -> Vec<Run> {
         let mut hot = Vec::new();
         for (index, start) in self.starts.iter_mut().enumerate() {
             let Some(first) = usize::from(start.op).checked_sub(1) else { continue };
@@ -180,7 +180,7 @@ impl CodePage {
             let last = self.ops[first..].iter().position(|op| op.ends_run() || op.kind == Kind::Next);
             self.ops[first..=first + last.expect("a run ends")].to_vec()
         };
-        hot.into_iter().map(|(page_offset, first)| OwnedRun { page_offset, ops: ops(first) }).collect()
+        hot.into_iter().map(|(page_offset, first)| Run { page_offset, ops: ops(first) }).collect()
     }
 
     /// Changes the heat at which a run asks for its translation.

@@ -20,15 +20,15 @@ pub(crate) fn float_is_on(hot: &HotState) -> bool {
     hot.sstatus & SSTATUS_FS != 0
 }
 
-/// Executes the ops of the run that begins at `first`, of which `completed` are done, until one leaves the run. `page_address` is the virtual address of the run's page, and
-/// `ANSWERS` selects the accesses that the line table answers (`concord_mem::line_table`).
+/// Executes the ops of the run that begins at `first`, of which `completed` are done, until one leaves the run.
+/// `page_address` is the virtual address of the run's page, and `ANSWERS` selects the accesses that the line table answers (`concord_mem::line_table`).
 ///
 /// This function is longer than others, because the compiler keeps the loop's state in registers only if the whole loop
 /// is in one function.
 ///
 /// # Safety
-/// `first` points into ops, at least `completed` of them, that end with one that leaves the run ([`Op::ends_run`] or [`Kind::Next`]) and name registers of at most
-/// [`concord_isa::op::SINK`], which is below the length of the register arrays. `hot` points to the hot state of `hart`, whose line
+/// `first` points into ops, more than `completed` of them, that end with one that leaves the run ([`Op::ends_run`] or
+/// [`Kind::Next`]) and name registers of at most [`concord_isa::op::SINK`], which is below the length of the register arrays. `hot` points to the hot state of `hart`, whose line
 /// table holds host addresses of RAM in its matching entries. Neither moves during the call, whatever goes through the door.
 #[inline(always)]
 pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(

@@ -95,6 +95,10 @@ impl Translation {
     /// The machine has dropped its regions.
     pub fn begin_generation(&mut self) {
         self.jumps.fill(NO_JUMP);
+        // A machine that interprets starts no translator.
+        if self.executor == Executor::Interpreter {
+            return;
+        }
         if let Ok(translator) = Translator::of_process() {
             self.generation = translator.generation();
         }

@@ -117,7 +117,7 @@ impl MemorySystem {
     /// # Errors
     /// [`StateError`] names the first core with a broken invariant.
     pub fn check(&self) -> Result<(), StateError> {
-        debug_assert_eq!(self.touched_pages().count(), self.touched_pages().map(|_| 1).sum::<usize>());
+        debug_assert_eq!(self.touched_pages().count(), self.touched_pages_count());
         for core in 0..self.cores.len() {
             self.check_core(core).map_err(|what| StateError::Core { core, what })?;
         }

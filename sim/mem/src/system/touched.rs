@@ -21,27 +21,13 @@ impl MemorySystem {
     }
 
     /// The pages that may hold values other than zero, in order.
-    pub fn touched_pages(&self) -> TouchedPages<'_> {
-        TouchedPages { flags: self.page_flags.iter().enumerate(), left: self.touched }
-    }
-}
-
-/// The touched pages by index. The machine asks for their number often, so the number is kept.
-pub struct TouchedPages<'a> {
-    flags: std::iter::Enumerate<std::slice::Iter<'a, u8>>,
-    left: usize,
-}
-
-impl Iterator for TouchedPages<'_> {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        let (page, _) = self.flags.find(|(_, flags)| **flags & PAGE_TOUCHED != 0)?;
-        self.left -= 1;
-        Some(page)
+    pub fn touched_pages(&self) -> impl Iterator<Item = usize> + '_ {
+        let touched = |(page, flags): (usize, &u8)| (flags & PAGE_TOUCHED != 0).then_some(page);
+        self.page_flags.iter().enumerate().filter_map(touched)
     }
 
-    fn count(self) -> usize {
-        self.left
+    /// Their number, which the machine asks for often, and which is therefore kept.
+    pub fn touched_pages_count(&self) -> usize {
+        self.touched
     }
 }

@@ -90,15 +90,15 @@ impl Machine {
         use Kind::*;
         let base = self.memory.hot[hart].x[usize::from(op.rs1)];
         let (reads, writes) = match op.kind {
-            StoreByte | StoreHalf | StoreWord | StoreDouble | StoreFloatWord | StoreFloatDouble => {
-                (false, Writes::Always)
-            }
+            kind if kind.plain_access().is_some_and(|access| access.store) => (false, Writes::Always),
             AtomicWord | AtomicDouble => (true, Writes::Always),
             StoreConditionalWord | StoreConditionalDouble => (false, Writes::If { register: op.rd, value: 0 }),
             TransactionCompareAndSwap => (true, Writes::If { register: op.rd, value: CompareAndSwap::Swapped as u64 }),
             _ => (true, Writes::Never),
         };
-        let address = if has_displacement(op) { base.wrapping_add(op.imm as i64 as u64) } else { base };
+        // The immediates of the others mean something else.
+        let displacement = if op.kind.plain_access().is_some() { op.imm as i64 as u64 } else { 0 };
+        let address = base.wrapping_add(displacement);
         Access { address, size_bytes, reads, writes }
     }
 
@@ -124,33 +124,16 @@ impl Machine {
 /// The bytes that an op accesses, if it accesses memory.
 fn width(op: Op) -> Option<u64> {
     use Kind::*;
+    if let Some(access) = op.kind.plain_access() {
+        return Some(access.size_bytes);
+    }
     Some(match op.kind {
-        LoadByte | LoadByteUnsigned | StoreByte => 1,
-        LoadHalf | LoadHalfUnsigned | StoreHalf => 2,
-        LoadWord | LoadWordUnsigned | LoadFloatWord | LoadReservedWord => 4,
-        StoreWord | StoreFloatWord | StoreConditionalWord | AtomicWord => 4,
-        LoadDouble | LoadFloatDouble | LoadReservedDouble => 8,
-        StoreDouble | StoreFloatDouble | StoreConditionalDouble | AtomicDouble => 8,
+        LoadReservedWord | StoreConditionalWord | AtomicWord => 4,
+        LoadReservedDouble | StoreConditionalDouble | AtomicDouble => 8,
         // funct3 is the binary logarithm of the bytes (`concord_abi::htm::Width`).
         TransactionTest | TransactionCompareAndSwap => 1 << (op.imm as u32 >> 12 & 3),
         _ => return None,
     })
-}
-
-/// Whether an op that accesses memory adds its immediate to the base register; for the others it means something else.
-fn has_displacement(op: Op) -> bool {
-    use Kind::*;
-    !matches!(
-        op.kind,
-        LoadReservedWord
-            | LoadReservedDouble
-            | StoreConditionalWord
-            | StoreConditionalDouble
-            | AtomicWord
-            | AtomicDouble
-            | TransactionTest
-            | TransactionCompareAndSwap
-    )
 }
 
 #[cfg(test)]
