@@ -17,7 +17,7 @@ pub(crate) mod translation;
 mod trap;
 
 use crate::events::End;
-use crate::execute::code::CodePage;
+use crate::execute::code::{CodePage, FIRST, Place};
 use crate::execute::door::Left;
 use crate::execute::interpreter::run_ops;
 use crate::execute::position::Position;
@@ -29,17 +29,26 @@ use concord_isa::op::Op;
 use concord_mem::cache::line_of;
 use concord_mem::fault::Access;
 use concord_mem::line_table::{BY_LINE, BY_WORD, NOTHING};
-use concord_mem::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT};
+use concord_mem::ram::{PAGE_BYTES, PAGE_SHIFT};
 
 /// Decoded code may take one part in this many of the touched guest memory, and at least CODE_BYTES_MIN bytes.
 const CODE_SHARE: u64 = 12;
 const CODE_BYTES_MIN: u64 = 64 << 20;
 
+/// Where the code of a page is.
+#[derive(Clone, Copy)]
+struct Code {
+    /// See [`crate::execute::code::CodeCache::handle`].
+    handle: u32,
+    /// The page's physical address.
+    page_address: u64,
+}
+
 impl Machine {
     /// Runs a hart until its clock reaches its limit, or until an event removes the limit.
     pub(crate) fn run_turn<const TIMED: bool>(&mut self, hart: usize) {
         while self.memory.hot[hart].cycle < self.memory.hot[hart].limit {
-            if let Some(code) = self.code_handle(hart) {
+            if let Some(code) = self.code(hart) {
                 if self.watch.is_on {
                     self.run_page_watched::<TIMED>(hart, code);
                 } else {
@@ -52,7 +61,7 @@ impl Machine {
     /// [`Machine::run_page`] while a transaction is live or the isolation checker is on. It is a function of its own,
     /// so that each of the two has all of the host's registers.
     #[inline(never)]
-    fn run_page_watched<const TIMED: bool>(&mut self, hart: usize, code: u32) {
+    fn run_page_watched<const TIMED: bool>(&mut self, hart: usize, code: Code) {
         match self.answers::<TIMED>(hart) {
             BY_LINE => self.run_page::<TIMED, BY_LINE>(hart, code),
             BY_WORD => self.run_page::<TIMED, BY_WORD>(hart, code),
@@ -77,26 +86,26 @@ impl Machine {
 
     /// The decoded page that contains the program counter, or `None` after a trap was raised.
     pub(crate) fn code_page(&mut self, hart: usize) -> Option<*mut CodePage> {
-        let code = self.code_handle(hart)?;
-        Some(self.code.page(code))
+        let code = self.code(hart)?;
+        Some(self.code.page(code.handle))
     }
 
-    /// The handle of the decoded page that contains the program counter, or `None` after a trap was raised.
+    /// Where the decoded page is that contains the program counter, or `None` after a trap was raised.
     #[inline]
-    fn code_handle(&mut self, hart: usize) -> Option<u32> {
+    fn code(&mut self, hart: usize) -> Option<Code> {
         let pc = self.memory.hot[hart].pc;
         let core = self.memory.core(hart);
         let tag = pc >> PAGE_SHIFT << 1 | u64::from(core.context.user);
         let slot = core.fetch_translations.slot(pc);
         let entry = core.fetch_translations.entry(slot);
         if entry.tag == tag && entry.code != 0 {
-            return Some(entry.code);
+            return Some(Code { handle: entry.code, page_address: entry.page() });
         }
-        self.find_code_handle(hart, pc, tag)
+        self.find_code(hart, pc, tag)
     }
 
     #[cold]
-    fn find_code_handle(&mut self, hart: usize, pc: u64, tag: u64) -> Option<u32> {
+    fn find_code(&mut self, hart: usize, pc: u64, tag: u64) -> Option<Code> {
         let mut slot = self.memory.core(hart).fetch_translations.slot(pc);
         if self.memory.core(hart).fetch_translations.entry(slot).tag != tag {
             if self.watch.is_on {
@@ -119,7 +128,7 @@ impl Machine {
         let entry = self.memory.core(hart).fetch_translations.entry(slot);
         let code = self.code.handle(entry.page());
         entry.code = code;
-        Some(code)
+        Some(Code { handle: code, page_address: entry.page() })
     }
 
     /// A hart that cannot fetch its own trap handler traps there for ever, without retiring an instruction.
@@ -130,34 +139,47 @@ impl Machine {
         }
     }
 
-    /// Decodes the run at a page offset.
+    /// The place of the run at a page offset, which is decoded if it was not.
+    #[inline(always)]
+    fn decoded(&mut self, page: *mut CodePage, page_offset: u32) -> Place {
+        // SAFETY: pages are boxed and never freed. The reference ends with this line.
+        let found = unsafe { (*page).find(page_offset) };
+        found.unwrap_or_else(|| self.decode_run(page, page_offset))
+    }
+
     #[cold]
     #[inline(never)]
-    fn decode_run(&mut self, page: *mut CodePage, page_offset: u32) -> *const Op {
+    fn decode_run(&mut self, page: *mut CodePage, page_offset: u32) -> Place {
         // SAFETY: pages are boxed and never freed, and no other reference to this one is alive here.
         let page = unsafe { &mut *page };
         self.memory.note_code(((page.address - concord_mem::ram::RAM_BASE) >> PAGE_SHIFT) as usize);
         page.decode_run(&self.memory.ram, page_offset)
     }
 
-    /// Charges the fetch of the line at a page offset of a code page.
+    /// Charges the fetch of the line of a physical address.
     #[inline]
-    pub(crate) fn fetch_line<const TIMED: bool>(&mut self, hart: usize, page_address: u64, page_offset: u32) {
+    pub(crate) fn fetch_line<const TIMED: bool>(&mut self, hart: usize, address: u64) {
         if TIMED {
-            self.memory.touch_fetch(hart, line_of(page_address) + (page_offset >> LINE_SHIFT));
+            self.memory.touch_fetch(hart, line_of(address));
         }
     }
 
     /// Runs from `hart.pc`, which lies in the page of this handle, until the hart leaves the page or the turn ends.
     #[inline]
-    fn run_page<const TIMED: bool, const ANSWERS: u8>(&mut self, hart: usize, code: u32) {
+    fn run_page<const TIMED: bool, const ANSWERS: u8>(&mut self, hart: usize, code: Code) {
         let mut offset = self.memory.hot[hart].pc as u32 & (PAGE_BYTES as u32 - 1);
         loop {
-            let next = match self.jump::<TIMED, ANSWERS>(hart, code) {
-                Some(jump) => self.run_translated::<TIMED, ANSWERS>(hart, code, offset, jump),
+            let address = code.page_address | u64::from(offset);
+            let next = match self.jump::<TIMED, ANSWERS>(hart, address) {
+                Some(entry) => self.run_translated::<TIMED, ANSWERS>(hart, code.handle, address, entry),
                 None => {
-                    let page = self.code.page(code);
-                    self.interpret::<TIMED, ANSWERS>(hart, page, offset)
+                    let page = self.code.page(code.handle);
+                    // Decoding charges nothing, so it may come before the fetch.
+                    let place = self.decoded(page, offset);
+                    if self.note_jump::<TIMED, ANSWERS>(hart, page, place, address) {
+                        continue;
+                    }
+                    self.interpret::<TIMED, ANSWERS>(hart, page, place, address)
                 }
             };
             match next {
@@ -167,26 +189,23 @@ impl Machine {
         }
     }
 
-    /// Interprets the run at a page offset. Returns what [`Machine::run`] does.
+    /// Interprets the run at a physical address. Returns what [`Machine::run`] does.
     #[inline(always)]
     fn interpret<const TIMED: bool, const ANSWERS: u8>(
         &mut self,
         hart: usize,
         page: *mut CodePage,
-        offset: u32,
+        place: Place,
+        address: u64,
     ) -> Option<u32> {
-        // SAFETY: `code_page` returned the pointer; pages are boxed and never freed. The references end with these lines.
-        let (physical, found) = unsafe { ((*page).address, (*page).find(offset)) };
-        // SAFETY: as above.
-        let heats = unsafe { ANSWERS != NOTHING && (*page).heats(offset) };
-        self.fetch_line::<TIMED>(hart, physical, offset);
-        let first = match found {
-            Some(first) => first,
-            None => self.decode_run(page, offset),
-        };
+        self.fetch_line::<TIMED>(hart, address);
+        // SAFETY: pages are boxed and never freed. The reference ends with this line.
+        let heats = unsafe { ANSWERS != NOTHING && (*page).heats(place) };
         if heats {
-            self.translate_page::<TIMED, ANSWERS>(hart, page, offset);
+            self.translate_page::<TIMED, ANSWERS>(hart, page, place);
         }
+        // SAFETY: as above.
+        let first = unsafe { (*page).first(place) };
         self.run::<TIMED, ANSWERS>(hart, page, first, 0)
     }
 
@@ -194,7 +213,7 @@ impl Machine {
     #[cold]
     #[inline(never)]
     pub(crate) fn run_once<const TIMED: bool>(&mut self, hart: usize, page: &mut CodePage) {
-        let first = page.first();
+        let first = page.first(FIRST);
         match self.answers::<TIMED>(hart) {
             BY_LINE => self.run::<TIMED, BY_LINE>(hart, page, first, 0),
             BY_WORD => self.run::<TIMED, BY_WORD>(hart, page, first, 0),
@@ -245,10 +264,10 @@ impl Machine {
     /// Drops all decoded code when it takes more than its share of the host's memory, or when there is no memory for more
     /// translated code. Called between turns; the guest cannot notice.
     pub(crate) fn trim_code(&mut self) {
+        self.code.free_retired();
         let touched_bytes = self.memory.touched_pages_count() as u64 * PAGE_BYTES;
         let size_bytes = self.code.size_bytes() as u64;
-        if size_bytes > CODE_BYTES_MIN.max(touched_bytes / CODE_SHARE) || self.translation.must_drop(self.code.epoch())
-        {
+        if size_bytes > CODE_BYTES_MIN.max(touched_bytes / CODE_SHARE) || self.translation.is_over() {
             self.drop_code();
         }
     }
@@ -272,7 +291,7 @@ impl Machine {
             stale.clear();
         }
         if !stale.is_empty() {
-            self.code.invalidate(stale);
+            self.code.invalidate(stale, |page| self.translation.forget_page(page));
         }
     }
 }

@@ -22,7 +22,7 @@ const ITEMS: usize = 300;
 /// Each program runs so often, so that its code is hot in the later turns.
 const REPETITIONS: usize = 3;
 /// Runs are translated when they are executed for the second time, with all others of their page that were executed.
-const HEAT: u16 = 2;
+const HEAT: u32 = 2;
 
 /// Everything that a run has changed: the digest of the machine, and what it printed.
 fn state(machine: &mut Machine, cycles_max: u64) -> (String, u64, Vec<u8>) {

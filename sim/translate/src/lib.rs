@@ -1,9 +1,10 @@
 //! Hot decoded code as code of the host.
 //!
 //! A [`Region`] is host code for hot runs of one physical page. It executes what the hart's hot state and the line table
-//! answer, with the results, the clock and the instruction count of the interpreter, and leaves everything else to the
-//! interpreter: it stops before the op that it cannot execute, in the state in which the interpreter would be there. So
-//! the rules of misses, traps, devices, transactions and turns are written once, in the interpreter and the machine.
+//! answer, with the results, the clock and the instruction count of the interpreter. It calls the machine for other loads
+//! and stores and for fetches ([`Surroundings`]), and stops before every other op, in the state in which the interpreter
+//! would be there. So the rules of misses, traps, devices, transactions and turns are written once, in the interpreter and
+//! the machine.
 //! `docs/notes/machine.md` has the invariants.
 //!
 //! Cranelift generates the code (Bytecode Alliance; Leiserson et al., "ISLE", describes its instruction selection).
@@ -42,17 +43,71 @@ pub enum TranslatorError {
     Memory(String),
 }
 
-/// What a region gets beside the hot state.
+/// What a region gets beside the hot state. The functions are those of the machine; a region calls them during a run, with
+/// the surroundings that it got.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings {
     /// The virtual address of the region's page.
     pub page_address: u64,
+    /// The clock value from which on the region is left at the end of a run. The functions may change it.
+    pub limit: u64,
     /// The part of the hart's instruction-cache accelerator (`concord_mem::cache::FetchCache`) that may show lines of the
     /// page.
     pub recent_lines: *const Line,
+    /// Loads what the line table does not answer for.
+    pub load: unsafe extern "C" fn(*mut Surroundings, At, u64) -> Loaded,
+    /// Stores what the line table does not answer for; true if the op stops the run.
+    pub store: unsafe extern "C" fn(*mut Surroundings, At, u64, u64) -> u64,
+    /// Charges the fetch of a line that the accelerator does not show.
+    pub fetch: unsafe extern "C" fn(*mut Surroundings, u64),
     /// The first line of the page.
     pub first_line: Line,
+}
+
+/// What [`Surroundings::load`] returns.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Loaded {
+    /// The bytes, zero-extended.
+    pub value: u64,
+    /// Not 0 if the op stops the run.
+    pub stops: u64,
+}
+
+/// An op of a run that a region executes; every op before it is complete, and each took a cycle.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At(u64);
+
+impl At {
+    fn new(run: u16, completed: usize, page_offset: u16, size_bytes: u64) -> At {
+        At(u64::from(run) | (completed as u64) << 16 | u64::from(page_offset) << 32 | size_bytes << 48)
+    }
+
+    /// The page offset at which the run begins.
+    #[inline]
+    pub fn run(self) -> u32 {
+        self.0 as u32 & 0xffff
+    }
+
+    /// Completed ops of the run.
+    #[inline]
+    pub fn completed(self) -> u32 {
+        (self.0 >> 16) as u32 & 0xffff
+    }
+
+    /// The page offset of the op.
+    #[inline]
+    pub fn page_offset(self) -> u32 {
+        (self.0 >> 32) as u32 & 0xffff
+    }
+
+    /// The bytes that the op accesses, where it accesses memory.
+    #[inline]
+    pub fn size_bytes(self) -> u64 {
+        self.0 >> 48 & 0xf
+    }
 }
 
 /// How execution left a region.
@@ -60,86 +115,92 @@ pub struct Surroundings {
 pub enum Left {
     /// Between two runs; the hot state's program counter is the next one's address.
     BetweenRuns,
-    /// Before an op of a run that begins in this page.
-    Inside {
-        /// The page offset at which the run begins.
-        run: u32,
-        /// Completed ops of the run, of which each took a cycle.
-        completed: u32,
-    },
+    /// Before an op that is not the region's.
+    Inside(At),
+    /// At an op that a function of the surroundings stopped.
+    Stopped(At),
 }
 
-/// The value by which host code says [`Left::BetweenRuns`].
+/// The values by which host code says [`Left::BetweenRuns`], and the bit by which it says [`Left::Stopped`].
 const BETWEEN_RUNS: u64 = u64::MAX;
+const STOPPED: u64 = 1 << 63;
 
 impl Left {
-    fn encode(run: u32, completed: u32) -> u64 {
-        u64::from(run) | u64::from(completed) << 32
-    }
-
     #[inline]
     fn decode(value: u64) -> Left {
-        if value == BETWEEN_RUNS {
-            return Left::BetweenRuns;
+        match value {
+            BETWEEN_RUNS => Left::BetweenRuns,
+            _ if value & STOPPED != 0 => Left::Stopped(At(value & !STOPPED)),
+            _ => Left::Inside(At(value)),
         }
-        Left::Inside { run: value as u32, completed: (value >> 32) as u32 }
     }
 }
 
-type Code = unsafe extern "C" fn(*mut HotState, *const Surroundings, u64) -> u64;
+type Code = unsafe extern "C" fn(*mut HotState, *mut Surroundings, u64) -> u64;
 
 /// Translated runs of one page. Its code depends on nothing but the page's contents and the variant.
 pub struct Region {
     code: Code,
-    /// The page offsets of the entries.
-    entries: Box<[u16]>,
+    runs: Vec<Run>,
     /// Keeps the code in its place.
     _memory: Arc<CodeMemory>,
 }
 
 impl Region {
-    /// The page offsets of the runs that the region may be entered at: the entry at place `n` of them has the number `n`.
-    pub fn entries(&self) -> &[u16] {
-        &self.entries
+    /// The runs, at each of which the region may be entered: the one at place `n` has the entry `n`.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// True if the entry is one of this region's.
+    pub fn has(&self, entry: Entry) -> bool {
+        self.code as usize as u64 == entry.address()
     }
 
     /// The code of an entry. It is valid while the region is.
     #[inline]
     pub fn entry(&self, entry: u16) -> Entry {
-        Entry { code: self.code, number: entry }
+        Entry::new(self.code, entry)
     }
 }
 
-extern "C" fn nowhere(_: *mut HotState, _: *const Surroundings, _: u64) -> u64 {
-    BETWEEN_RUNS
-}
+/// A place at which a region may be entered: the address of the region's code, and in the bits that addresses do not use
+/// the number of the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry(u64);
 
-/// A place at which a region may be entered.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, packed(2))]
-pub struct Entry {
-    code: Code,
-    number: u16,
-}
+/// No host that Cranelift knows gives a process addresses of more bits, unless it asks for them.
+const ADDRESS_BITS: u32 = 48;
+const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 
 impl Entry {
-    /// An entry that leaves at once.
-    pub const NOWHERE: Entry = Entry { code: nowhere, number: 0 };
+    /// An entry that is never run.
+    pub const NOWHERE: Entry = Entry(0);
+
+    fn new(code: Code, number: u16) -> Entry {
+        let address = code as usize as u64;
+        assert_eq!(address & !ADDRESS_MASK, 0, "code lies below 2^{ADDRESS_BITS}");
+        Entry(address | u64::from(number) << ADDRESS_BITS)
+    }
+
+    #[inline]
+    fn address(self) -> u64 {
+        self.0 & ADDRESS_MASK
+    }
 
     /// Executes from the entry on until the limit of the hart's turn, or until something is not the region's.
     ///
     /// # Safety
     /// The entry's region exists, and the page contains the code that was translated. `hot` points to the hot state of a
     /// hart in the variant's gear and mode, whose turn is not over, which has fetched the entry's line, and whose line
-    /// table holds host addresses of RAM in its matching entries. `surroundings` are those of the hart and the page.
+    /// table holds host addresses of RAM in its matching entries. `surroundings` points to those of the hart and the page.
+    /// Their functions are sound to call, free no region, and leave the hart's registers as they are.
     #[inline]
-    pub unsafe fn run(self, hot: *mut HotState, surroundings: &Surroundings) -> Left {
+    pub unsafe fn run(self, hot: *mut HotState, surroundings: *mut Surroundings) -> Left {
         // SAFETY: the caller's promises.
         unsafe {
-            let cycle = (*hot).cycle;
-            let left = Left::decode((self.code)(hot, surroundings, self.number.into()));
-            (*hot).instructions += (*hot).cycle - cycle;
-            left
+            let code = std::mem::transmute::<usize, Code>(self.address() as usize);
+            Left::decode(code(hot, surroundings, self.0 >> ADDRESS_BITS))
         }
     }
 }
@@ -189,8 +250,9 @@ impl Translator {
             .name("translator".to_owned())
             .spawn(move || {
                 for request in received {
-                    generator.serve(&shared, &request);
-                    if let Some(done) = request.done {
+                    let done = request.done.clone();
+                    generator.serve(&shared, request);
+                    if let Some(done) = done {
                         // Whoever waited may have gone.
                         let _ = done.send(());
                     }
@@ -246,11 +308,13 @@ impl Generator {
         })
     }
 
-    fn serve(&mut self, shared: &Mutex<Regions>, request: &Request) {
-        let region = self.translate(request.key.variant, &request.runs);
+    fn serve(&mut self, shared: &Mutex<Regions>, request: Request) {
+        let region = self.translate(request.key.variant, request.runs);
         let mut regions = locked(shared);
         match region {
-            Some(region) => regions.by_page.entry(request.key).or_default().push(Arc::new(region)),
+            Some(region) => {
+                regions.by_page.entry(request.key).or_default().push(Arc::new(region));
+            }
             None => {
                 // Without new memory the old generation stays full, and nothing more is translated.
                 if let Ok(new) = Generator::new(self.code_bytes_max) {
@@ -261,22 +325,21 @@ impl Generator {
         }
     }
 
-    fn translate(&mut self, variant: Variant, runs: &[Run]) -> Option<Region> {
+    fn translate(&mut self, variant: Variant, runs: Vec<Run>) -> Option<Region> {
         let mut module = locked(&self.memory.module);
         let module = module.as_mut()?;
         module.clear_context(&mut self.context);
         let pointer = AbiParam::new(types::I64);
         self.context.func.signature.params = vec![pointer; 3];
         self.context.func.signature.returns = vec![pointer];
-        region::build(&mut self.context.func, &mut self.builder, module, variant, runs);
+        region::build(&mut self.context.func, &mut self.builder, module, variant, &runs);
         let function = module.declare_anonymous_function(&self.context.func.signature).ok()?;
         module.define_function(function, &mut self.context).ok()?;
         module.finalize_definitions().ok()?;
         let code = module.get_finalized_function(function);
         // SAFETY: `region::build` made a function of this signature, in the host's C calling convention.
         let code = unsafe { std::mem::transmute::<*const u8, Code>(code) };
-        let entries = runs.iter().map(|run| run.page_offset).collect();
-        Some(Region { code, entries, _memory: self.memory.clone() })
+        Some(Region { code, runs, _memory: self.memory.clone() })
     }
 }
 

@@ -3,15 +3,18 @@
 //! Invariants, for every place where the code may be left:
 //! - Each write of a guest register goes to the hot state at once. Values that the host's registers hold are copies,
 //!   and no copy outlives its run.
-//! - The clock is that of the beginning of the current run, as in the interpreter. It is updated at the run's end, where it
-//!   meets the limit of the turn. The instruction count and the program counter are updated where the region is left.
-//! - Nothing in a region stalls, because whatever stalls leaves it first. So `stall_cycles` is zero.
-//! - A run is entered only if the instruction cache's accelerator shows its line. A run in the line of the run before it
-//!   needs no second look: nothing but this hart's own misses changes its instruction cache.
+//! - The clock and the instruction count are those of the beginning of the current run, as in the interpreter. They are
+//!   updated at the run's end, where the clock meets the limit of the turn. The program counter is updated where the region
+//!   is left.
+//! - A run in another line than the one before it begins after a look at the instruction cache's accelerator, and where that
+//!   does not show the line, the fetch is charged. A run in the same line needs no look: nothing but this hart's own misses
+//!   changes its instruction cache.
+//! - What the line table does not answer goes through the functions of the surroundings, in the middle of the run. No copy
+//!   of a guest register outlives an access, so that those calls cost nothing where they are not made.
 
 use crate::compute::{compute, condition};
 use crate::memory::{Access, constant, hit, host_address};
-use crate::{BETWEEN_RUNS, Left, Surroundings};
+use crate::{At, BETWEEN_RUNS, STOPPED, Surroundings};
 use concord_isa::op::{Kind, Op, PlainAccess, SINK};
 use concord_mem::cache::Line;
 use concord_mem::hot::{HotState, SSTATUS_FS};
@@ -19,7 +22,8 @@ use concord_mem::line_table::NOTHING;
 use concord_mem::ram::LINE_SHIFT;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    Block, BlockArg, BlockCall, Function, InstBuilder, JumpTableData, MemFlagsData, Type, Value, types,
+    AbiParam, Block, BlockArg, BlockCall, Function, Inst, InstBuilder, JumpTableData, MemFlagsData, SigRef, Type,
+    Value, types,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
@@ -57,6 +61,8 @@ pub struct Run {
     pub page_offset: u16,
     /// Its ops, of which the last ends the run ([`Op::ends_run`] or [`Kind::Next`]).
     pub ops: Vec<Op>,
+    /// The page offset of each op.
+    pub offsets: Vec<u16>,
 }
 
 /// True if a region executes ops of this kind: it stops before all others.
@@ -91,18 +97,6 @@ pub fn build(
     builder.append_block_params_for_function_params(head);
     builder.switch_to_block(head);
     let &[hot, surroundings, entry] = builder.block_params(head) else { unreachable!("the signature has three") };
-    let load = |builder: &mut FunctionBuilder, base, offset: usize| {
-        builder.ins().load(types::I64, MemFlagsData::trusted(), base, offset as i32)
-    };
-    let limit = load(&mut builder, hot, offset_of!(HotState, limit));
-    let recent_lines = load(&mut builder, surroundings, offset_of!(Surroundings, recent_lines));
-    let first_line = builder.ins().load(
-        types::I32,
-        MemFlagsData::trusted(),
-        surroundings,
-        offset_of!(Surroundings, first_line) as i32,
-    );
-    let page_address = load(&mut builder, surroundings, offset_of!(Surroundings, page_address));
     let blocks: BTreeMap<u32, Block> =
         runs.iter().map(|run| (u32::from(run.page_offset), builder.create_block())).collect();
     let leave = builder.create_block();
@@ -112,14 +106,13 @@ pub fn build(
     let value = BlockArg::Value(constant(&mut builder, BETWEEN_RUNS));
     let none = builder.func.dfg.block_call(leave, &[value]);
     branch_to_entry(&mut builder, entry, none, &targets);
+    let functions = Functions::import(&mut builder, module);
     let mut emitter = Emitter {
         builder,
         variant,
         hot,
-        limit,
-        recent_lines,
-        first_line,
-        page_address,
+        surroundings,
+        functions,
         blocks,
         leave,
         exits: BTreeMap::new(),
@@ -142,10 +135,8 @@ struct Emitter<'a> {
     builder: FunctionBuilder<'a>,
     variant: Variant,
     hot: Value,
-    limit: Value,
-    recent_lines: Value,
-    first_line: Value,
-    page_address: Value,
+    surroundings: Value,
+    functions: Functions,
     /// The blocks of the runs, by page offset.
     blocks: BTreeMap<u32, Block>,
     /// The block that returns its parameter.
@@ -156,11 +147,24 @@ struct Emitter<'a> {
     registers: [Option<Value>; REGISTERS],
 }
 
-/// A place in a run: everything before it is complete.
+/// The signatures of the functions in [`Surroundings`].
 #[derive(Clone, Copy)]
-struct At {
-    run: u32,
-    completed: u32,
+struct Functions {
+    load: SigRef,
+    store: SigRef,
+    fetch: SigRef,
+}
+
+impl Functions {
+    fn import(builder: &mut FunctionBuilder, module: &JITModule) -> Functions {
+        let mut import = |parameters: usize, results: usize| {
+            let mut signature = module.make_signature();
+            signature.params = vec![AbiParam::new(types::I64); parameters];
+            signature.returns = vec![AbiParam::new(types::I64); results];
+            builder.import_signature(signature)
+        };
+        Functions { load: import(3, 2), store: import(4, 1), fetch: import(2, 0) }
+    }
 }
 
 impl Emitter<'_> {
@@ -168,7 +172,8 @@ impl Emitter<'_> {
         for (target, block) in std::mem::take(&mut self.exits) {
             self.builder.switch_to_block(block);
             let target = self.constant(target);
-            let pc = self.builder.ins().iadd(self.page_address, target);
+            let page_address = self.load_surrounding(offset_of!(Surroundings, page_address));
+            let pc = self.builder.ins().iadd(page_address, target);
             self.leave_at(pc);
         }
         self.builder.switch_to_block(self.leave);
@@ -188,6 +193,17 @@ impl Emitter<'_> {
 
     fn store_hot(&mut self, offset: usize, value: Value) {
         self.builder.ins().store(MemFlagsData::trusted(), value, self.hot, offset as i32);
+    }
+
+    fn load_surrounding(&mut self, offset: usize) -> Value {
+        self.builder.ins().load(types::I64, MemFlagsData::trusted(), self.surroundings, offset as i32)
+    }
+
+    /// Calls the function at an offset in the surroundings.
+    fn call(&mut self, signature: SigRef, offset: usize, arguments: &[Value]) -> Inst {
+        let function = self.load_surrounding(offset);
+        let arguments = [&[self.surroundings], arguments].concat();
+        self.builder.ins().call_indirect(signature, function, &arguments)
     }
 
     /// The value of an integer register.
@@ -214,8 +230,9 @@ impl Emitter<'_> {
     fn run(&mut self, run: &Run) {
         self.builder.switch_to_block(self.blocks[&u32::from(run.page_offset)]);
         self.registers = [None; REGISTERS];
-        for (index, op) in run.ops.iter().enumerate() {
-            let at = At { run: run.page_offset.into(), completed: index as u32 };
+        for (index, (op, page_offset)) in run.ops.iter().zip(&run.offsets).enumerate() {
+            let size_bytes = op.kind.plain_access().map_or(0, |access| access.size_bytes);
+            let at = At::new(run.page_offset, index, *page_offset, size_bytes);
             if self.op(at, *op) {
                 return;
             }
@@ -226,10 +243,9 @@ impl Emitter<'_> {
     /// Emits an op; true if nothing follows it.
     fn op(&mut self, at: At, op: Op) -> bool {
         let imm = op.imm as i64 as u64;
-        let after = At { completed: at.completed + 1, ..at };
         match op.kind {
             Kind::Next => {
-                let cycle = self.leave_run(at);
+                let cycle = self.leave_run(at.completed());
                 self.go_on(at, imm, cycle);
                 return true;
             }
@@ -241,7 +257,7 @@ impl Emitter<'_> {
             Kind::AddPc => self.set_to_page_offset(op.rd, imm),
             Kind::Jump => {
                 self.set_to_page_offset(op.rd, u64::from(op.rs1) | u64::from(op.rs2) << 8);
-                let cycle = self.leave_run(after);
+                let cycle = self.leave_run(at.completed() + 1);
                 self.go_on(at, imm, cycle);
                 return true;
             }
@@ -252,7 +268,7 @@ impl Emitter<'_> {
                 let even = self.constant(!1);
                 let target = self.builder.ins().band(target, even);
                 self.set_to_page_offset(op.rd, imm & 0xffff);
-                self.leave_run(after);
+                self.leave_run(at.completed() + 1);
                 self.leave_at(target);
                 return true;
             }
@@ -287,7 +303,8 @@ impl Emitter<'_> {
     fn set_to_page_offset(&mut self, register: u8, offset: u64) {
         if register != SINK {
             let offset = self.constant(offset);
-            let value = self.builder.ins().iadd(self.page_address, offset);
+            let page_address = self.load_surrounding(offset_of!(Surroundings, page_address));
+            let value = self.builder.ins().iadd(page_address, offset);
             self.set_register(register, value);
         }
     }
@@ -298,7 +315,7 @@ impl Emitter<'_> {
         let (taken, falls_through) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(is_taken, taken, &[], falls_through, &[]);
         self.builder.switch_to_block(taken);
-        let cycle = self.leave_run(At { completed: at.completed + 1, ..at });
+        let cycle = self.leave_run(at.completed() + 1);
         self.go_on(at, op.imm as i64 as u64, cycle);
         self.builder.switch_to_block(falls_through);
     }
@@ -314,29 +331,78 @@ impl Emitter<'_> {
         let displacement = self.constant(op.imm as i64 as u64);
         let address = self.builder.ins().iadd(base, displacement);
         let access = Access { store: plain.store, size_bytes: plain.size_bytes, address };
-        let (hits, entry) = hit(&mut self.builder, self.variant, self.hot, access);
-        self.stop_unless(at, hits);
-        let host = host_address(&mut self.builder, entry, address);
-        // Guest memory may be aliased by nothing that the code holds in registers, and a hit is aligned.
-        let flags = MemFlagsData::trusted();
         let float = |register: u8| offset_of!(HotState, f) + 8 * usize::from(register);
         if plain.store {
             let value = if plain.float { self.load_hot(float(op.rs2)) } else { self.register(op.rs2) };
-            let value = self.narrowed(width(plain), value);
-            self.builder.ins().store(flags, value, host, 0);
-            return;
-        }
-        let value = self.builder.ins().load(width(plain), flags, host, 0);
-        let value = self.extended(op.kind, width(plain), value);
-        if plain.float {
-            self.store_hot(float(op.rd), value);
-            let status = self.load_hot(offset_of!(HotState, sstatus));
-            let mask = self.constant(SSTATUS_FS);
-            let status = self.builder.ins().bor(status, mask);
-            self.store_hot(offset_of!(HotState, sstatus), status);
+            self.store(at, access, width(plain), value);
         } else {
-            self.set_register(op.rd, value);
+            let value = self.load(at, access, width(plain));
+            let value = self.extended(op.kind, width(plain), value);
+            if plain.float {
+                self.store_hot(float(op.rd), value);
+                let status = self.load_hot(offset_of!(HotState, sstatus));
+                let mask = self.constant(SSTATUS_FS);
+                let status = self.builder.ins().bor(status, mask);
+                self.store_hot(offset_of!(HotState, sstatus), status);
+            } else {
+                self.set_register(op.rd, value);
+            }
         }
+    }
+
+    /// Branches by whether an access hits. Goes on in the block for the hit, and returns the entry, the block for the miss
+    /// and the one after both.
+    fn by_hit(&mut self, access: Access) -> (Value, Block, Block) {
+        let (hits, entry) = hit(&mut self.builder, self.variant, self.hot, access);
+        let [hit, miss, done] = std::array::from_fn(|_| self.builder.create_block());
+        self.builder.ins().brif(hits, hit, &[], miss, &[]);
+        self.builder.set_cold_block(miss);
+        self.builder.switch_to_block(hit);
+        (entry, miss, done)
+    }
+
+    fn load(&mut self, at: At, access: Access, width: Type) -> Value {
+        let (entry, miss, done) = self.by_hit(access);
+        let result = self.builder.append_block_param(done, width);
+        let host = host_address(&mut self.builder, entry, access.address);
+        // A hit is aligned and inside RAM.
+        let value = self.builder.ins().load(width, MemFlagsData::trusted(), host, 0);
+        self.builder.ins().jump(done, &[BlockArg::Value(value)]);
+        self.builder.switch_to_block(miss);
+        let place = self.constant(at.0);
+        let call = self.call(self.functions.load, offset_of!(Surroundings, load), &[place, access.address]);
+        let &[value, stops] = self.builder.inst_results(call) else { unreachable!("the signature has two results") };
+        self.stopped_if(at, stops);
+        let value = self.narrowed(width, value);
+        self.builder.ins().jump(done, &[BlockArg::Value(value)]);
+        self.builder.switch_to_block(done);
+        self.registers = [None; REGISTERS];
+        result
+    }
+
+    fn store(&mut self, at: At, access: Access, width: Type, value: Value) {
+        let (entry, miss, done) = self.by_hit(access);
+        let host = host_address(&mut self.builder, entry, access.address);
+        let narrow = self.narrowed(width, value);
+        self.builder.ins().store(MemFlagsData::trusted(), narrow, host, 0);
+        self.builder.ins().jump(done, &[]);
+        self.builder.switch_to_block(miss);
+        let place = self.constant(at.0);
+        let call = self.call(self.functions.store, offset_of!(Surroundings, store), &[place, access.address, value]);
+        let stops = self.builder.inst_results(call)[0];
+        self.stopped_if(at, stops);
+        self.builder.ins().jump(done, &[]);
+        self.builder.switch_to_block(done);
+        self.registers = [None; REGISTERS];
+    }
+
+    /// Leaves the region at an op that was stopped, if the value is not zero.
+    fn stopped_if(&mut self, at: At, stops: Value) {
+        let goes_on = self.builder.create_block();
+        self.builder.set_cold_block(goes_on);
+        let value = self.constant(at.0 | STOPPED);
+        self.builder.ins().brif(stops, self.leave, &[BlockArg::Value(value)], goes_on, &[]);
+        self.builder.switch_to_block(goes_on);
     }
 
     fn narrowed(&mut self, width: Type, value: Value) -> Value {
@@ -369,22 +435,31 @@ impl Emitter<'_> {
 
     /// Leaves the region before the op at `at`.
     fn stop(&mut self, at: At) {
-        let value = self.constant(Left::encode(at.run, at.completed));
+        let value = self.constant(at.0);
         self.builder.ins().jump(self.leave, &[BlockArg::Value(value)]);
     }
 
-    /// Updates the clock at the end of a run, and returns it. Every op of a region takes one cycle, so the caller knows the
-    /// number of instructions from the clock.
-    fn leave_run(&mut self, at: At) -> Value {
+    /// Updates the clock and the instruction count at the end of a run, as `HotState::leave_run` does, and returns the
+    /// clock. Every op of a region takes one cycle.
+    fn leave_run(&mut self, completed: u32) -> Value {
+        let count = self.constant(completed.into());
+        let instructions = self.load_hot(offset_of!(HotState, instructions));
+        let instructions = self.builder.ins().iadd(instructions, count);
+        self.store_hot(offset_of!(HotState, instructions), instructions);
         let cycle = self.load_hot(offset_of!(HotState, cycle));
-        let count = self.constant(at.completed.into());
-        let cycle = self.builder.ins().iadd(cycle, count);
+        let mut cycle = self.builder.ins().iadd(cycle, count);
+        if self.variant.timed {
+            let stall_cycles = self.load_hot(offset_of!(HotState, stall_cycles));
+            cycle = self.builder.ins().iadd(cycle, stall_cycles);
+            let none = self.constant(0);
+            self.store_hot(offset_of!(HotState, stall_cycles), none);
+        }
         self.store_hot(offset_of!(HotState, cycle), cycle);
         cycle
     }
 
     /// Continues at an offset from the page's address after the run that `at` is in: inside the region if the turn is not
-    /// over, the region has the run, and the instruction cache has its line.
+    /// over and the region has the run.
     fn go_on(&mut self, at: At, target: u64, cycle: Value) {
         let exit = self.exit(target);
         let run = u32::try_from(target).ok().and_then(|offset| self.blocks.get(&offset).copied());
@@ -392,9 +467,10 @@ impl Emitter<'_> {
             self.builder.ins().jump(exit, &[]);
             return;
         };
-        let is_over = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, cycle, self.limit);
+        let limit = self.load_surrounding(offset_of!(Surroundings, limit));
+        let is_over = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, cycle, limit);
         let target_line = (target as u32) >> LINE_SHIFT;
-        if !self.variant.timed || target_line == at.run >> LINE_SHIFT {
+        if !self.variant.timed || target_line == at.run() >> LINE_SHIFT {
             self.builder.ins().brif(is_over, exit, &[], run, &[]);
             return;
         }
@@ -403,11 +479,21 @@ impl Emitter<'_> {
         self.builder.switch_to_block(fetch);
         // A page's lines are neighbours in the accelerator, because both begin at multiples of their length.
         let slot = target_line as usize * size_of::<Line>();
-        let recent = self.builder.ins().load(types::I32, MemFlagsData::trusted(), self.recent_lines, slot as i32);
+        let recent_lines = self.load_surrounding(offset_of!(Surroundings, recent_lines));
+        let flags = MemFlagsData::trusted();
+        let recent = self.builder.ins().load(types::I32, flags, recent_lines, slot as i32);
+        let first_line = offset_of!(Surroundings, first_line) as i32;
+        let first_line = self.builder.ins().load(types::I32, flags, self.surroundings, first_line);
         let target_line = self.builder.ins().iconst(types::I32, i64::from(target_line));
-        let line = self.builder.ins().iadd(self.first_line, target_line);
+        let line = self.builder.ins().iadd(first_line, target_line);
         let hits = self.builder.ins().icmp(IntCC::Equal, recent, line);
-        self.builder.ins().brif(hits, run, &[], exit, &[]);
+        let miss = self.builder.create_block();
+        self.builder.set_cold_block(miss);
+        self.builder.ins().brif(hits, run, &[], miss, &[]);
+        self.builder.switch_to_block(miss);
+        let line = self.builder.ins().uextend(types::I64, line);
+        self.call(self.functions.fetch, offset_of!(Surroundings, fetch), &[line]);
+        self.builder.ins().jump(run, &[]);
     }
 
     /// The block that leaves the region for an offset from the page's address.

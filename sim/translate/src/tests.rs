@@ -24,8 +24,11 @@ fn op(kind: Kind, imm: i32) -> Op {
 
 /// A region of one run: the op, and the end of the run at page offset 4.
 fn region_of(generator: &mut Generator, variant: Variant, op: Op) -> Region {
-    let ops = [op, Op::bare(Kind::Next, 4)];
-    generator.translate(variant, &[Run { page_offset: 0, ops: ops.to_vec() }]).expect("there is room")
+    generator.translate(variant, vec![a_run(0, [op, Op::bare(Kind::Next, 4)])]).expect("there is room")
+}
+
+fn a_run(page_offset: u16, ops: [Op; 2]) -> Run {
+    Run { page_offset, ops: ops.to_vec(), offsets: vec![page_offset, page_offset + 4] }
 }
 
 fn generator() -> Generator {
@@ -40,11 +43,39 @@ fn hart(first: u64, second: u64) -> Box<HotState> {
     hot
 }
 
+const FIRST_LINE: u32 = 1 << 20;
+/// What the functions of the tests' surroundings answer.
+const LOADED: u64 = 0x8182_8384_8586_8788;
+
+unsafe extern "C" fn load(_: *mut Surroundings, _: At, address: u64) -> Loaded {
+    Loaded { value: LOADED, stops: address & 1 }
+}
+
+unsafe extern "C" fn store(_: *mut Surroundings, _: At, address: u64, _: u64) -> u64 {
+    address & 1
+}
+
+unsafe extern "C" fn fetch(surroundings: *mut Surroundings, _: u64) {
+    // SAFETY: these are the surroundings of a test.
+    unsafe { (*surroundings).limit = 0 }
+}
+
+fn run_from(region: &Region, entry: u16, recent: [u32; 64], hot: &mut HotState) -> Left {
+    let mut surroundings = Surroundings {
+        page_address: PAGE,
+        limit: hot.limit,
+        recent_lines: recent.as_ptr(),
+        load,
+        store,
+        fetch,
+        first_line: FIRST_LINE,
+    };
+    // SAFETY: the entry is one of the region's, and the test's line tables hold addresses of its own memory.
+    unsafe { region.entry(entry).run(hot, &raw mut surroundings) }
+}
+
 fn run(region: &Region, hot: &mut HotState) -> Left {
-    let recent = [0; 64];
-    let surroundings = Surroundings { page_address: PAGE, recent_lines: recent.as_ptr(), first_line: 1 << 20 };
-    // SAFETY: the region has one entry, and the test's line tables hold addresses of its own memory.
-    unsafe { region.entry(0).run(hot, &surroundings) }
+    run_from(region, 0, [0; 64], hot)
 }
 
 /// Values that arithmetic trips over, and any others.
@@ -150,22 +181,32 @@ fn accesses_hit_where_the_line_table_says_and_move_the_right_bytes() {
                 continue;
             }
             let user = if variant.user { USER } else { 0 };
-            let hit = hot.lines.hit(variant.timed, variant.answers, kind.store, address, size_bytes, user);
-            let goes = hit.is_some() && (float_is_on || !kind.float);
-            let before = hot.clone();
+            let hits = hot.lines.hit(variant.timed, variant.answers, kind.store, address, size_bytes, user).is_some();
+            let before = memory.clone();
             let left = run(region, &mut hot);
-            prop_assert_eq!(left == Left::BetweenRuns, goes, "{:?} {:?} at {:#x}", variant, op, address);
+            let at = At::new(0, 0, 0, size_bytes);
+            if kind.float && !float_is_on {
+                prop_assert_eq!(left, Left::Inside(at), "{:?}", op);
+                prop_assert_eq!(hot.cycle, 100);
+                continue;
+            }
+            let stops = !hits && address & 1 != 0;
+            prop_assert_eq!(left, if stops { Left::Stopped(at) } else { Left::BetweenRuns }, "{:?} {:#x}", op, address);
+            let bytes = 8 * size_bytes as u32;
             let place = (offset % 64) as usize..((offset % 64 + size_bytes).min(64)) as usize;
-            let mut wide = [0; 8];
-            if !goes {
-                prop_assert_eq!(left, Left::Inside { run: 0, completed: 0 });
-                prop_assert_eq!((hot.x, hot.f, hot.cycle), (before.x, before.f, before.cycle));
-            } else if kind.store {
-                let size = size_bytes as usize;
-                prop_assert_eq!(&memory.0[place], &value.to_le_bytes()[..size], "{:?}", op);
-            } else {
-                wide[..size_bytes as usize].copy_from_slice(&memory.0[place]);
-                let wanted = semantics::loaded(op.kind, u64::from_le_bytes(wide)).expect("a load");
+            if kind.store {
+                let mut wanted = before;
+                if hits {
+                    wanted.0[place].copy_from_slice(&value.to_le_bytes()[..size_bytes as usize]);
+                }
+                prop_assert_eq!(&memory.0[..], &wanted.0[..], "{:?}", op);
+            } else if !stops {
+                let mut wide = [0; 8];
+                if hits {
+                    wide[..size_bytes as usize].copy_from_slice(&memory.0[place]);
+                }
+                let loaded = if hits { u64::from_le_bytes(wide) } else { LOADED << (64 - bytes) >> (64 - bytes) };
+                let wanted = semantics::loaded(op.kind, loaded).expect("a load");
                 let register = usize::from(DESTINATION);
                 let found = if kind.float { hot.f[register] } else { hot.x[register] };
                 prop_assert_eq!(found, wanted, "{:?}", op);
@@ -176,30 +217,26 @@ fn accesses_hit_where_the_line_table_says_and_move_the_right_bytes() {
 }
 
 #[test]
-fn a_loop_ends_with_the_turn_and_before_a_line_that_is_not_fetched() {
+fn a_loop_ends_with_the_turn_and_charges_lines_that_are_not_fetched() {
     let mut generator = generator();
     let timed = Variant { timed: true, ..FUNCTIONAL };
-    let body = [op(Kind::AddImmediate, 1), Op::bare(Kind::Next, 64)];
-    let back = [op(Kind::Nop, 0), Op { kind: Kind::Jump, rd: 32, rs1: 0, rs2: 0, imm: 0 }];
-    let runs = [Run { page_offset: 0, ops: body.to_vec() }, Run { page_offset: 64, ops: back.to_vec() }];
-    let region = generator.translate(timed, &runs).expect("there is room");
-    let first_line = 1 << 20;
+    let body = a_run(0, [op(Kind::AddImmediate, 1), Op::bare(Kind::Next, 64)]);
+    let back = a_run(64, [op(Kind::Nop, 0), Op { kind: Kind::Jump, rd: 32, rs1: 0, rs2: 0, imm: 0 }]);
+    let region = generator.translate(timed, vec![body, back]).expect("there is room");
+    let mut recent = [0; 64];
+    recent[1] = FIRST_LINE + 1;
+    let without_first = recent;
+    recent[0] = FIRST_LINE;
     let mut hot = hart(0, 0);
     hot.limit = 150;
-    let run_with = |entry: u16, recent: [u32; 64], hot: &mut HotState| {
-        let surroundings = Surroundings { page_address: PAGE, recent_lines: recent.as_ptr(), first_line };
-        // SAFETY: the region has two entries and accesses no memory.
-        unsafe { region.entry(entry).run(hot, &surroundings) }
-    };
-    let mut recent = [0; 64];
-    recent[1] = first_line + 1;
-    let without_first = recent;
-    recent[0] = first_line;
-    let left = run_with(0, recent, &mut hot);
-    assert_eq!((left, hot.cycle, hot.instructions, hot.pc), (Left::BetweenRuns, 151, 58, PAGE));
+    hot.stall_cycles = 9;
+    let left = run_from(&region, 0, recent, &mut hot);
+    // The stall is charged with the first run, and each round takes three cycles.
+    assert_eq!((left, hot.cycle, hot.instructions, hot.pc), (Left::BetweenRuns, 151, 49, PAGE));
     hot.limit = 1000;
-    let left = run_with(1, without_first, &mut hot);
-    assert_eq!((left, hot.cycle, hot.pc), (Left::BetweenRuns, 153, PAGE), "the first line is gone");
+    let left = run_from(&region, 1, without_first, &mut hot);
+    // The function for fetches ends the turn, which the next run's end notices.
+    assert_eq!((left, hot.cycle, hot.pc), (Left::BetweenRuns, 154, PAGE + 64));
 }
 
 #[test]
@@ -210,8 +247,8 @@ fn full_code_memory_begins_a_generation_and_keeps_the_old_regions_usable() {
     let mut first = None;
     for number in 0..200_u8 {
         let key = Key { variant: FUNCTIONAL, contents: [number; 32] };
-        let runs = vec![Run { page_offset: 0, ops: ops.to_vec() }];
-        generator.serve(&regions, &Request { key, runs, done: None });
+        let runs = vec![a_run(0, ops)];
+        generator.serve(&regions, Request { key, runs, done: None });
         let made = locked(&regions).by_page.get(&key).map(|regions| regions[0].clone());
         first = first.or(made);
     }

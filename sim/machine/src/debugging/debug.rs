@@ -119,7 +119,7 @@ impl Machine {
         let offset = (pc % PAGE_BYTES) as u32;
         // SAFETY: `code_page` returned the pointer; pages are boxed and never freed. The reference ends with this line.
         let address = unsafe { (*page).address };
-        self.fetch_line::<TIMED>(hart, address, offset);
+        self.fetch_line::<TIMED>(hart, address + u64::from(offset));
         let end = self.next_stop(hart, offset);
         let mut cut = CodePage::of_run(&self.memory.ram, address, offset, end);
         let access = if self.debug.watchpoints.is_empty() { None } else { self.cut_at_access(hart, &mut cut, offset) };

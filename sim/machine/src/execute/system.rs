@@ -107,7 +107,7 @@ impl Machine {
     }
 
     /// An instruction that did not complete still uses up a cycle, so that a hart without progress reaches its limits.
-    fn stopped(&mut self, hart: usize, stop: Stop) {
+    pub(super) fn stopped(&mut self, hart: usize, stop: Stop) {
         if matches!(stop, Stop::Queued) {
             // The hart is due again at its turn.
             self.memory.hot[hart].limit = 0;

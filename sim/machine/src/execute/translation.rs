@@ -4,25 +4,25 @@
 //! and for all other warm runs of its page. Counts are the guest's, so cold code never costs a translation, and when one
 //! comes changes no result: a region has the interpreter's results.
 
-use crate::execute::code::CodePage;
+use crate::execute::code::{CodePage, FIRST, Place};
+use crate::execute::door::{Door, Stop};
+use crate::execute::position::Position;
 use crate::machine::Machine;
 use crate::planted::PlantedFault;
 use concord_mem::cache::{Line, line_of};
 use concord_mem::line_table::NOTHING;
-use concord_mem::ram::{LINE_SHIFT, PAGE_BYTES, PAGE_SHIFT};
-use concord_translate::{Entry, Key, Left, Surroundings, Translator, TranslatorError, Variant};
+use concord_mem::ram::{PAGE_BYTES, PAGE_SHIFT};
+use concord_translate::{At, Entry, Key, Left, Loaded, Surroundings, Translator, TranslatorError, Variant};
 
 /// The heat at which a page's runs ask for the first region. A choice, by measurement: a translation costs the host as
 /// much as some thousand executions of the run by the interpreter save.
-const HEAT: u16 = 2048;
+const HEAT: u32 = 2048;
 /// Runs with this share of the heat come along.
-const WARM_SHARE: u16 = 4;
+const WARM_SHARE: u32 = 4;
 /// At this share of the heat a page takes the regions that the process has for its contents.
-const KNOWN_SHARE: u16 = 32;
+const KNOWN_SHARE: u32 = 32;
 /// No run asks for its translation where this heat is wanted.
-pub(crate) const NEVER: u16 = u16::MAX;
-/// Entries are forgotten before the numbers of epochs come around.
-const EPOCHS_MAX: u32 = u32::MAX / 2;
+pub(crate) const NEVER: u32 = u32::MAX;
 
 /// What executes the ops of harts. The results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,35 +48,48 @@ impl Executor {
 pub(crate) struct Translation {
     executor: Executor,
     /// The heat at which runs are translated.
-    heat: u16,
+    heat: u32,
     /// The generation of the regions that the machine's pages have.
     generation: u64,
     /// The run waits for each translation.
     waits: bool,
-    /// Entries into regions, by program counter.
+    /// Entries into regions, by [`Jump::slot`].
     jumps: Box<[Jump; JUMPS]>,
 }
 
-/// The number of program counters whose entries are known: a power of two. A choice, by measurement.
-const JUMPS: usize = 4096;
+/// The number of jumps that are known: a power of two. A choice, by measurement.
+const JUMPS: usize = 8192;
 
-/// An entry into translated code. It is as long as half a line of the host's cache: finding the next one is most of what
-/// entering translated code costs.
+/// An entry into translated code. Finding the next one is most of what entering translated code costs, and most of that is
+/// waiting for the host's memory: so a jump takes a quarter of a line of the host's cache.
 #[derive(Clone, Copy)]
-#[repr(C, align(32))]
-pub(crate) struct Jump {
-    pc: u64,
+#[repr(C, align(16))]
+struct Jump {
+    key: u64,
     entry: Entry,
-    variant: u16,
-    /// The handle of the page.
-    code: u32,
-    first_line: Line,
-    /// See [`crate::execute::code::CodeCache::epoch`].
-    epoch: u32,
 }
 
-/// No program counter is odd.
-const NO_JUMP: Jump = Jump { pc: 1, entry: Entry::NOWHERE, variant: 0, code: 0, first_line: 0, epoch: 0 };
+const NO_JUMP: Jump = Jump { key: u64::MAX, entry: Entry::NOWHERE };
+
+impl Jump {
+    /// The key of a jump to a physical address in a variant. No instruction's address is odd, so the lowest bit of an
+    /// address has room for the highest of a variant.
+    #[inline(always)]
+    fn key(address: u64, variant: usize) -> u64 {
+        const { assert!(Variant::COUNT <= 8) };
+        address << 2 | variant as u64
+    }
+
+    /// The slot that a key's jump has. Functions begin at multiples of large numbers, so pages begin in different slots.
+    #[inline(always)]
+    fn slot(key: u64) -> usize {
+        (key >> 3 ^ key >> 12) as usize & (JUMPS - 1)
+    }
+
+    fn page(self) -> u64 {
+        self.key >> (PAGE_SHIFT + 2)
+    }
+}
 
 impl Translation {
     pub fn new() -> Translation {
@@ -85,7 +98,7 @@ impl Translation {
     }
 
     /// The heat at which runs of a new page ask for a region that there is already.
-    pub fn heat_wanted(&self) -> u16 {
+    pub fn heat_wanted(&self) -> u32 {
         match self.executor {
             Executor::Interpreter => NEVER,
             Executor::Translator => (self.heat / KNOWN_SHARE).max(1),
@@ -104,13 +117,15 @@ impl Translation {
         }
     }
 
-    /// True if the machine has to drop its regions.
-    pub fn must_drop(&self, epoch: u32) -> bool {
-        epoch > EPOCHS_MAX || self.is_over()
+    /// Forgets the jumps to a physical page, given by its number.
+    pub fn forget_page(&mut self, page: u64) {
+        for jump in self.jumps.iter_mut().filter(|jump| jump.page() == page) {
+            *jump = NO_JUMP;
+        }
     }
 
     /// True if the machine has code of an earlier generation.
-    fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.executor == Executor::Translator
             && Translator::of_process().is_ok_and(|translator| translator.generation() != self.generation)
     }
@@ -120,7 +135,7 @@ impl Translation {
 ///
 /// In this crate's tests `CONCORD_TEST_HEAT` is the heat at which runs are translated, or 0 for the interpreter: their
 /// guests are too short for a translator that works beside them.
-fn default_executor() -> (Executor, u16, bool) {
+fn default_executor() -> (Executor, u32, bool) {
     let heat = cfg!(feature = "planted-faults").then(|| std::env::var("CONCORD_TEST_HEAT").ok()).flatten();
     match heat.and_then(|heat| heat.parse().ok()) {
         None => (Executor::Translator, HEAT, false),
@@ -129,10 +144,81 @@ fn default_executor() -> (Executor, u16, bool) {
     }
 }
 
+/// A call of translated code: what its functions need. The code knows the first field alone.
+#[repr(C)]
+struct Call {
+    surroundings: Surroundings,
+    machine: *mut Machine,
+    hart: usize,
+    /// The epoch in which the code was entered.
+    epoch: u64,
+    /// Why the code was left, if one of the functions stopped an op.
+    stop: Option<Stop>,
+}
+
+impl Call {
+    /// Passes one access through the door, and returns what a region wants to know: the result, and whether the op stops.
+    ///
+    /// # Safety
+    /// `surroundings` are those of a call that is under way, and nothing else refers to its machine.
+    #[inline(always)]
+    unsafe fn access<T: Default>(
+        surroundings: *mut Surroundings,
+        at: At,
+        access: impl FnOnce(&mut Machine, Position) -> Result<T, Stop>,
+    ) -> (T, u64) {
+        // SAFETY: the surroundings are the first field of a call; the caller promises the rest.
+        let (call, machine) = unsafe {
+            let call = &mut *surroundings.cast::<Call>();
+            let machine = call.machine;
+            (call, &mut *machine)
+        };
+        // In the middle of a run the program counter is that of its beginning.
+        machine.memory.hot[call.hart].pc = call.surroundings.page_address + u64::from(at.run());
+        let position = Position { hart: call.hart, completed: at.completed(), free: 0 };
+        let result = access(machine, position);
+        // A page that has changed is left at the end of the run, and so is one whose turn ends earlier now.
+        let is_same = machine.code.epoch() == call.epoch;
+        call.surroundings.limit = if is_same { machine.limit_of_region(call.hart) } else { 0 };
+        match result {
+            Ok(value) => (value, 0),
+            Err(stop) => {
+                call.stop = Some(stop);
+                (T::default(), 1)
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn load(surroundings: *mut Surroundings, at: At, address: u64) -> Loaded {
+    let size_bytes = at.size_bytes();
+    // SAFETY: translated code passes the surroundings that it got.
+    let (value, stops) =
+        unsafe { Call::access(surroundings, at, |machine, position| machine.load(position, address, size_bytes)) };
+    Loaded { value, stops }
+}
+
+unsafe extern "C" fn store(surroundings: *mut Surroundings, at: At, address: u64, value: u64) -> u64 {
+    let size_bytes = at.size_bytes();
+    // SAFETY: as for loads.
+    unsafe { Call::access(surroundings, at, |machine, position| machine.store(position, address, size_bytes, value)) }.1
+}
+
+unsafe extern "C" fn fetch(surroundings: *mut Surroundings, line: u64) {
+    // SAFETY: as for loads.
+    unsafe {
+        let call = surroundings.cast::<Call>();
+        let (machine, hart) = ((*call).machine, (*call).hart);
+        if !(*machine).has_fault(PlantedFault::UnchargedFetch) {
+            (*machine).memory.touch_fetch(hart, line as Line);
+        }
+    }
+}
+
 impl Machine {
     /// Chooses the executor, and the heat at which runs are translated. Runs wait for their translations.
     #[cfg(feature = "planted-faults")]
-    pub fn set_executor_of_test(&mut self, executor: Executor, heat: u16) -> Result<(), TranslatorError> {
+    pub fn set_executor_of_test(&mut self, executor: Executor, heat: u32) -> Result<(), TranslatorError> {
         self.translation = Translation { heat, waits: true, ..Translation::new() };
         self.set_executor(executor)
     }
@@ -158,77 +244,112 @@ impl Machine {
         Variant { timed: TIMED, answers: ANSWERS, user: self.memory.hot[hart].user != 0 }
     }
 
-    /// The entry into translated code at a hart's program counter, which lies in the page of this handle.
+    /// The entry into translated code at a hart's program counter, which is this physical address, if it was noted lately.
     #[inline(always)]
-    pub(super) fn jump<const TIMED: bool, const ANSWERS: u8>(&mut self, hart: usize, code: u32) -> Option<Jump> {
+    pub(super) fn jump<const TIMED: bool, const ANSWERS: u8>(&self, hart: usize, address: u64) -> Option<Entry> {
         if ANSWERS == NOTHING {
             return None;
         }
-        let pc = self.memory.hot[hart].pc;
-        let variant = self.variant::<TIMED, ANSWERS>(hart).index();
-        let epoch = self.code.epoch();
-        let jump = &mut self.translation.jumps[(pc as usize / 2) & (JUMPS - 1)];
-        if jump.pc == pc && jump.code == code && jump.epoch == epoch && usize::from(jump.variant) == variant {
-            return Some(*jump);
-        }
-        // SAFETY: pages are boxed and never freed. The reference ends with this block.
-        let (entry, address) = unsafe {
-            let page = &*self.code.page(code);
-            (page.entry(variant, pc as u32), page.address)
-        };
-        *jump = Jump { pc, entry: entry?, variant: variant as u16, code, first_line: line_of(address), epoch };
-        Some(*jump)
+        let key = Jump::key(address, self.variant::<TIMED, ANSWERS>(hart).index());
+        let jump = self.translation.jumps[Jump::slot(key)];
+        (jump.key == key).then_some(jump.entry)
     }
 
-    /// Executes translated runs from the hart's program counter on, which is at a page offset. Returns the page offset at
-    /// which the hart continues, if that is in the same page and the turn is not over.
+    /// Notes the entry into translated code at a hart's program counter, which is this physical address. False if there is
+    /// none.
+    #[inline(always)]
+    pub(super) fn note_jump<const TIMED: bool, const ANSWERS: u8>(
+        &mut self,
+        hart: usize,
+        page: *const CodePage,
+        place: Place,
+        address: u64,
+    ) -> bool {
+        if ANSWERS == NOTHING {
+            return false;
+        }
+        let variant = self.variant::<TIMED, ANSWERS>(hart).index();
+        // SAFETY: pages are boxed and never freed. The reference ends with this function.
+        let page = unsafe { &*page };
+        if !page.has_entry(variant, place) {
+            return false;
+        }
+        let entry = page.entry(variant, address as u32).expect("the run's head says so");
+        let key = Jump::key(address, variant);
+        self.translation.jumps[Jump::slot(key)] = Jump { key, entry };
+        true
+    }
+
+    /// Executes translated runs from the hart's program counter on, which is this physical address. Returns the page offset
+    /// at which the hart continues, if that is in the same page and the turn is not over.
     #[inline(always)]
     pub(super) fn run_translated<const TIMED: bool, const ANSWERS: u8>(
         &mut self,
         hart: usize,
         code: u32,
-        offset: u32,
-        jump: Jump,
+        address: u64,
+        entry: Entry,
     ) -> Option<u32> {
-        let first_line = jump.first_line;
+        let first_line = line_of(address & u64::MAX << PAGE_SHIFT);
         if TIMED && !self.has_fault(PlantedFault::UnchargedFetch) {
-            self.memory.touch_fetch(hart, first_line + (offset >> LINE_SHIFT));
+            self.memory.touch_fetch(hart, line_of(address));
         }
-        let excess_cycles = u64::from(self.has_fault(PlantedFault::MissedLimit));
+        let epoch = self.code.epoch();
         let recent_lines = self.memory.core(hart).recent_fetch_lines(first_line);
+        let machine: *mut Machine = self;
+        // SAFETY: `machine` is this machine. The entry is the page's, whose code is not stale between two runs; a region of
+        // a page that changes meanwhile is retired, and freed between turns. The hot state is this hart's and is never
+        // moved. The functions get the machine through the surroundings, while nothing else here refers to it.
+        let (left, page_address, stop) = unsafe {
+            let hot = &raw mut (&mut (*machine).memory.hot)[hart];
+            let page_address = (*hot).pc & u64::MAX << PAGE_SHIFT;
+            let limit = (*machine).limit_of_region(hart);
+            let surroundings = Surroundings { page_address, limit, recent_lines, load, store, fetch, first_line };
+            let mut call = Call { surroundings, machine, hart, epoch, stop: None };
+            let left = entry.run(hot, (&raw mut call).cast());
+            (left, page_address, call.stop)
+        };
         let hot = &mut self.memory.hot[hart];
-        let page_address = hot.pc & u64::MAX << PAGE_SHIFT;
-        // The stall of the entry's fetch is due at the end of the first run, and nothing in a region looks at the clock
-        // before.
-        let (instructions, stall_cycles) = (hot.instructions, hot.stall_cycles);
-        if TIMED {
-            hot.charge_stalls();
-        }
-        hot.limit += excess_cycles;
-        // SAFETY: the entry is the page's, whose code is not stale between two runs, and nothing drops it while its code
-        // runs, because that code calls nothing. The hot state is this hart's.
-        let left = unsafe { jump.entry.run(hot, &Surroundings { page_address, recent_lines, first_line }) };
-        hot.limit -= excess_cycles;
         match left {
             Left::BetweenRuns => {
                 let target = hot.pc.wrapping_sub(page_address);
                 (target < PAGE_BYTES && hot.cycle < hot.limit).then_some(target as u32)
             }
-            Left::Inside { run, completed } => {
-                hot.pc = page_address + u64::from(run);
-                if TIMED && hot.instructions == instructions {
-                    hot.cycle -= stall_cycles;
-                    hot.stall_cycles = stall_cycles;
+            Left::Inside(at) => {
+                hot.pc = page_address + u64::from(at.run());
+                if epoch != self.code.epoch()
+                    && let Some(mut page) = self.copy_of_changed(entry, at)
+                {
+                    let first = page.first(FIRST);
+                    return self.run::<TIMED, ANSWERS>(hart, &raw mut page, first, at.completed());
                 }
                 let page = self.code.page(code);
+                let place = self.decoded(page, at.run());
                 // SAFETY: pages are boxed and never freed. The reference ends with this line.
-                let first = match unsafe { (*page).find(run) } {
-                    Some(first) => first,
-                    None => self.decode_run(page, run),
-                };
-                self.run::<TIMED, ANSWERS>(hart, page, first, completed)
+                let first = unsafe { (*page).first(place) };
+                self.run::<TIMED, ANSWERS>(hart, page, first, at.completed())
+            }
+            Left::Stopped(at) => {
+                hot.leave_run(TIMED, at.completed().into(), 0);
+                hot.pc = page_address + u64::from(at.page_offset());
+                self.stopped(hart, stop.expect("the function that stopped the op said why"));
+                None
             }
         }
+    }
+
+    /// The clock value at which a region is left.
+    #[inline(always)]
+    fn limit_of_region(&self, hart: usize) -> u64 {
+        self.memory.hot[hart].limit + u64::from(self.has_fault(PlantedFault::MissedLimit))
+    }
+
+    /// The run that a region has begun, if it has changed its own page since: it goes on as it was.
+    #[cold]
+    fn copy_of_changed(&self, entry: Entry, at: At) -> Option<CodePage> {
+        let region = self.code.retired(entry)?;
+        let run = region.runs().iter().find(|run| u32::from(run.page_offset) == at.run())?;
+        Some(CodePage::of_copy(0, run))
     }
 
     /// Finds or makes regions for the hot runs of a page, for the state that the hart is in.
@@ -238,15 +359,15 @@ impl Machine {
         &mut self,
         hart: usize,
         page: *mut CodePage,
-        offset: u32,
+        place: Place,
     ) {
+        // SAFETY: pages are boxed and never freed, and no other reference to this one is alive here.
+        let page = unsafe { &mut *page };
         let Ok(translator) = Translator::of_process() else { return };
         if self.translation.is_over() {
             return;
         }
         let variant = self.variant::<TIMED, ANSWERS>(hart);
-        // SAFETY: pages are boxed and never freed, and no other reference to this one is alive here.
-        let page = unsafe { &mut *page };
         let key = Key { variant, contents: page.contents(&self.memory.ram) };
         let index = variant.index();
         let known = page.regions_count(index);
@@ -255,11 +376,11 @@ impl Machine {
             page.awaits_region = false;
         }
         let (heat, heat_known) = (self.translation.heat, self.translation.heat_wanted());
-        if page.entry(index, offset).is_some() {
+        if page.has_entry(index, place) {
             return;
         }
         if page.awaits_region {
-            page.cool(offset);
+            page.cool(place);
             return;
         }
         if page.heat_wanted() < heat {
@@ -275,7 +396,7 @@ impl Machine {
         page.set_heat_wanted(heat_known);
         translator.request(key, runs, self.translation.waits);
         if self.translation.waits {
-            self.translate_page::<TIMED, ANSWERS>(hart, page, offset);
+            self.translate_page::<TIMED, ANSWERS>(hart, page, place);
         }
     }
 }
