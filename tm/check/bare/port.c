@@ -14,6 +14,10 @@
 #include "harts.h"
 #include "../random.h"
 
+/*
+ * Times the number of harts. All handlers add to one word, one after the other, so that with a fixed period many harts
+ * would find the timer expired at each return from a handler, and execute one instruction between two interrupts.
+ */
 #define TIMER_PERIOD_TICKS 20
 #define DELAY_TURNS_MAX 200
 #define DELAY_SEED 1
@@ -147,7 +151,7 @@ void run(u64 index, u64 count, u64 iterations)
     if (tm_port_processor() != processor)
         finish(FAILURE_PROCESSOR);
     pass_the_turn(processor, (unsigned)count, iterations);
-    tm_bare_timer(TIMER_PERIOD_TICKS, tick);
+    tm_bare_timer(TIMER_PERIOD_TICKS * count, tick);
     tm_bare_interrupts_enable();
     pass_the_turn(processor, (unsigned)count, iterations);
     tm_port_interrupts_disable();
