@@ -39,6 +39,33 @@ fn run(transactions: &TransactionBoard, gear: Gear, seed: u64) {
     assert_eq!(run(false), run(true), "{why}: the checker changed the run");
 }
 
+/// Every key of a board's transactions at once.
+fn every_key() -> TransactionBoard {
+    TransactionBoard {
+        manager: Manager::RequesterStalls,
+        granularity: Granularity::Word32,
+        outside_reads: OutsideReads::Committed,
+        deferred_adds: 16,
+        backoff: Backoff::Winner,
+        ..TransactionBoard::default()
+    }
+}
+
+/// The keys meet: what one of them lets a transaction do, the others know of.
+#[test]
+fn random_guests_keep_their_invariants_with_every_key() {
+    let first = setting("CONCORD_TRANSACTION_SEED", 0);
+    let is_long = std::env::var_os("CONCORD_TEST_LONG").is_some();
+    let guests = setting("CONCORD_TRANSACTION_GUESTS", if is_long { 1000 } else { 40 });
+    for seed in first..first + guests {
+        for mode in [Mode::Virtualized, Mode::BestEffort] {
+            let keys = TransactionBoard { mode, ..every_key() };
+            let gear = [Gear::Functional, Gear::Timed][seed as usize % 2];
+            run(&keys, gear, seed);
+        }
+    }
+}
+
 /// [X-89], [X-90], [X-111], [X-112], [X-114]: nothing is lost, nobody sees what cannot be, and every
 /// run comes to its end.
 #[test]
