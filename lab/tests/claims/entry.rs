@@ -14,6 +14,7 @@ pub enum Take {
     Least,
     Greatest,
     Sum,
+    Mean,
 }
 
 /// What a figure is divided by. Names that are left out, and columns that `row` does not name, are those of the figure.
@@ -332,5 +333,6 @@ fn look_up(
         (Some(Take::Least), _) => of_mean(means.fold(f64::INFINITY, f64::min)),
         (Some(Take::Greatest), _) => of_mean(means.fold(f64::NEG_INFINITY, f64::max)),
         (Some(Take::Sum), _) => of_mean(means.sum()),
+        (Some(Take::Mean), several) => of_mean(means.sum::<f64>() / several.len() as f64),
     }
 }
