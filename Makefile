@@ -56,6 +56,7 @@ test-long: guests
 	for heat in 0 1 2; do \
 		CONCORD_TEST_HEAT=$$heat $(CARGO) test --quiet --package concord-machine $(CARGO_FLAGS) || exit; \
 	done
+	CONCORD_TEST_EVERY_KEY=1 $(CARGO) test --quiet --package concord-lab --test guests $(CARGO_FLAGS)
 	CONCORD_DIFFERENTIAL_PROGRAMS=4000 $(CARGO) test --package concord-machine $(CARGO_FLAGS) executors
 
 bench: guests

@@ -3,6 +3,7 @@
 use concord_abi::exit::Exit;
 use concord_dev::DiskMode;
 use concord_lab::guest::{self, Guest, progress};
+use concord_machine::board::{Backoff, Granularity, Manager, OutsideReads};
 use concord_machine::result::{self, ResultDocument};
 use concord_machine::run::{self, Host, Limits, Options, Outcome, SnapshotEvent};
 use concord_machine::{Board, Configuration, DiskImage, Gear, Machine, Net};
@@ -37,6 +38,9 @@ fn overlay(path: PathBuf) -> DiskImage {
 fn linux(kernel: PathBuf, words: &str, harts: usize, gear: Gear) -> Configuration {
     let mut board = Board::preset("metatm-2007").unwrap();
     board.harts.count = harts;
+    if std::env::var_os("CONCORD_TEST_EVERY_KEY").is_some() {
+        turn_on_every_key(&mut board);
+    }
     Configuration {
         board,
         seed: SEED,
@@ -48,6 +52,17 @@ fn linux(kernel: PathBuf, words: &str, harts: usize, gear: Gear) -> Configuratio
         net: Net::None,
         check_isolation: false,
     }
+}
+
+/// Gives the machine what the built-in boards leave out: a manager that waits, loads that read around transactions, additions that
+/// wait for the commit, and losers that wait for the winner. With `CONCORD_TEST_EVERY_KEY` every test has it so.
+pub fn turn_on_every_key(board: &mut Board) {
+    let transactions = &mut board.transactions;
+    transactions.manager = Manager::RequesterStalls;
+    transactions.granularity = Granularity::Word32;
+    transactions.outside_reads = OutsideReads::Committed;
+    transactions.deferred_adds = 16;
+    transactions.backoff = Backoff::Winner;
 }
 
 /// Our kernel on its root file system; `words` are added to its command line.

@@ -1,7 +1,7 @@
 //! TxLinux is right: it boots in every mode, survives stress and torture, loses nothing, and its stacks and sections hold.
 
 use crate::disk::{is_clean, on_a_copy};
-use crate::support::{Run, Typist, artifact, boot, ours, run, snapshot_at};
+use crate::support::{Run, Typist, artifact, boot, ours, run, snapshot_at, turn_on_every_key};
 use crate::workloads::workload;
 use concord_abi::exit::Exit;
 use concord_dev::DiskMode;
@@ -333,6 +333,38 @@ fn transactions_are_isolated_while_the_locks_are_hammered() {
     let words = "concord.run=locks concord.size=5 concord_test.seed=11";
     let configuration = txlinux("on", words, 4, Gear::Timed);
     boot(Configuration { check_isolation: true, ..configuration }).healthy().says(NOTHING_LOST);
+}
+
+/// A run on a machine with every key, under the checker.
+fn passes_with_every_key(mut configuration: Configuration, last_words: &str) {
+    turn_on_every_key(&mut configuration.board);
+    let run = boot(Configuration { check_isolation: true, ..configuration }).healthy();
+    run.says(last_words);
+    assert!(committed(&run) > 1_000, "{}", committed(&run));
+}
+
+#[test]
+fn transactions_are_isolated_with_every_key() {
+    for (mode, policy) in [("ss", "adaptive"), ("on", "adaptive"), ("on", "always")] {
+        let words = format!("cx.policy={policy} concord.run=locks concord.size=5 concord_test.seed=13");
+        passes_with_every_key(txlinux(mode, &words, 4, Gear::Timed), NOTHING_LOST);
+    }
+    let mut configuration = workload("dpunish", 4, "timed");
+    configuration.append += " cx=on";
+    passes_with_every_key(configuration, "concord: workload dpunish finished");
+}
+
+#[test]
+#[ignore = "long"]
+fn transactions_survive_much_isolated_with_every_key() {
+    for mode in ["ss", "on"] {
+        let torture = "concord.run=torture concord.size=tiny concord.jobs=4";
+        passes_with_every_key(txlinux(mode, torture, 8, Gear::Functional), TORTURED);
+        let stress = "concord.run=stress concord.size=tiny concord.jobs=2 concord.gear=functional";
+        passes_with_every_key(txlinux(mode, stress, 8, Gear::Functional), STRESSED);
+        let torture = "concord.run=torture concord.size=1 concord.jobs=2";
+        passes_with_every_key(txlinux(mode, torture, 4, Gear::Timed), TORTURED);
+    }
 }
 
 #[test]
