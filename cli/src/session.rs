@@ -41,9 +41,8 @@ pub struct SessionArguments {
     /// The file of the snapshot; every disk must be in overlay or read-only mode
     #[arg(long, value_name = "FILE", requires = "snapshot_at")]
     snapshot: Option<PathBuf>,
-    /// What executes the guest's instructions; the results are the same
-    #[arg(long, value_name = "NAME", default_value = "translator", value_parser = by_name(Executor::ALL, Executor::name))]
-    executor: Executor,
+    #[command(flatten)]
+    executor: ExecutorArguments,
     /// Follow every access, and end the run where a transaction is not isolated
     #[arg(long)]
     check_isolation: bool,
@@ -63,6 +62,27 @@ pub struct SessionArguments {
     /// Print no summary
     #[arg(long, short)]
     quiet: bool,
+}
+
+/// The choice of what executes guests.
+#[derive(clap::Args)]
+pub struct ExecutorArguments {
+    /// What executes the guest's instructions; the results are the same
+    #[arg(long, value_name = "NAME", default_value = "translator", value_parser = by_name(Executor::ALL, Executor::name))]
+    executor: Executor,
+}
+
+impl ExecutorArguments {
+    /// The executor that was chosen and that this host can run. Where it cannot, a line on standard error says why.
+    pub fn choose(&self) -> Executor {
+        match self.executor.check_host() {
+            Ok(()) => self.executor,
+            Err(error) => {
+                complain(&format!("{error}; the interpreter runs instead"));
+                Executor::Interpreter
+            }
+        }
+    }
 }
 
 /// One of a few values, by its name.
@@ -115,9 +135,7 @@ pub fn run(
     let mut result_file = arguments.result.as_deref().map(AtomicFile::create).transpose()?;
     let symbols = arguments.symbols.as_deref().map(SymbolTable::from_file).transpose()?;
     let mut machine = make()?;
-    if let Err(error) = machine.set_executor(arguments.executor) {
-        complain(&format!("{error}; the interpreter runs instead"));
-    }
+    machine.set_executor(arguments.executor.choose())?;
     if let Some(symbols) = symbols.or_else(|| own_symbols(&machine)) {
         machine.set_symbols(symbols);
     }

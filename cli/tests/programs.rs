@@ -46,6 +46,20 @@ fn locks_are_measured_and_compared_with_the_first() {
 }
 
 #[test]
+fn an_experiment_has_one_result_on_both_executors() {
+    let folder = folder();
+    let line = "locks byte unfair --loop --harts 2 --iterations 20000 --seeds 1 --output";
+    let finish = |words: &str| finish(folder.path(), &format!("{line} {words}"));
+    let (code, by_default, said) = finish("default");
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(finish("interpreted --executor interpreter").1, by_default);
+    let (code, _, said) = finish("refused --executor compiler");
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("compiler") && said.contains("interpreter, translator"), "{said}");
+    assert!(!folder.path().join("refused").exists());
+}
+
+#[test]
 fn transactions_are_measured_and_validated() {
     let folder = folder();
     let line = "stm spinlock plain-2pl --workloads increment,bank --harts 2 --operations 100 --seeds 1 --output out";

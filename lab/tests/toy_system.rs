@@ -139,6 +139,8 @@ struct Counting {
     runs_count: AtomicUsize,
 }
 
+const LOCAL: Local = Local { instructions: concord_machine::Executor::Translator };
+
 impl Executor for Counting {
     fn boot(
         &self,
@@ -147,7 +149,7 @@ impl Executor for Counting {
         folders: &Folders,
         watcher: &mut dyn Watcher,
     ) -> Result<BootEnd, Error> {
-        Local.boot(cell, snapshot_name, folders, watcher)
+        LOCAL.boot(cell, snapshot_name, folders, watcher)
     }
 
     fn run(
@@ -160,7 +162,7 @@ impl Executor for Counting {
         self.runs_count.fetch_add(1, Ordering::Relaxed);
         // An executor elsewhere has the cell's text alone.
         let cell: Cell = serde_json::from_str(&serde_json::to_string(cell).unwrap()).unwrap();
-        Local.run(&cell, snapshot_name, folders, watcher)
+        LOCAL.run(&cell, snapshot_name, folders, watcher)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What `compare`, `locks` and `stm` have in common: options of every experiment, and the way from a plan to its report.
 
 use super::boot;
+use crate::session::ExecutorArguments;
 use crate::signal::Stop;
 use anyhow::anyhow;
 use concord_abi::exit::Exit;
@@ -34,6 +35,8 @@ pub struct OutputArguments {
     /// Print no tables
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    executor: ExecutorArguments,
 }
 
 impl OutputArguments {
@@ -83,7 +86,8 @@ pub fn run(
     let store = output.store(&plan.folder_name(), &plan.document())?;
     let jobs = jobs.map_or_else(|| schedule::default_jobs(experiment.memory_bytes_max()), NonZeroUsize::get);
     let stop = Stop::on_signals().map_err(|error| anyhow!("cannot watch for signals: {error}"))?;
-    let outcomes = match schedule::run(&plan, &store, &Local, jobs, &|| stop.is_asked())? {
+    let local = Local { instructions: output.executor.choose() };
+    let outcomes = match schedule::run(&plan, &store, &local, jobs, &|| stop.is_asked())? {
         Completion::Complete(outcomes) => outcomes,
         Completion::Stopped { finished_count } => {
             eprintln!(

@@ -14,7 +14,27 @@ const CONSOLE_BYTES_MAX: usize = 1 << 20;
 
 /// Boots and runs in the calling thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Local;
+pub struct Local {
+    /// What executes the guests' instructions; one that this host can run.
+    pub instructions: concord_machine::Executor,
+}
+
+impl Local {
+    /// A machine at its reset.
+    fn machine(&self, cell: &Cell) -> Result<Machine, Error> {
+        let mut machine = Machine::new(cell.start.configuration.clone())?;
+        if let Some(path) = &cell.start.symbols {
+            let symbols = SymbolTable::from_file(path);
+            machine.set_symbols(symbols.map_err(|error| Error::Request(error.to_string()))?);
+        }
+        self.choose_executor(&mut machine)?;
+        Ok(machine)
+    }
+
+    fn choose_executor(&self, machine: &mut Machine) -> Result<(), Error> {
+        machine.set_executor(self.instructions).map_err(|error| Error::Request(error.to_string()))
+    }
+}
 
 /// A console that nobody types at, whose text is kept.
 struct Console<'a> {
@@ -53,16 +73,6 @@ fn options(cell: &Cell) -> Options {
     Options { limits, timed_region: cell.start.begins_at == BeginsAt::Region, ..Options::default() }
 }
 
-/// A machine at its reset.
-fn machine(cell: &Cell) -> Result<Machine, Error> {
-    let mut machine = Machine::new(cell.start.configuration.clone())?;
-    if let Some(path) = &cell.start.symbols {
-        let symbols = SymbolTable::from_file(path);
-        machine.set_symbols(symbols.map_err(|error| Error::Request(error.to_string()))?);
-    }
-    Ok(machine)
-}
-
 impl Executor for Local {
     fn boot(
         &self,
@@ -71,7 +81,7 @@ impl Executor for Local {
         folders: &Folders,
         watcher: &mut dyn Watcher,
     ) -> Result<BootEnd, Error> {
-        let mut machine = machine(cell)?;
+        let mut machine = self.machine(cell)?;
         let snapshot = Some((SnapshotEvent::RegionBegin, folders.boots.join(snapshot_name)));
         let options = Options { snapshot, ends_at_snapshot: true, ..options(cell) };
         let mut console = Console::new(watcher);
@@ -98,10 +108,12 @@ impl Executor for Local {
         watcher: &mut dyn Watcher,
     ) -> Result<RunEnd, Error> {
         let mut machine = match cell.start.begins_at {
-            BeginsAt::Reset => machine(cell)?,
+            BeginsAt::Reset => self.machine(cell)?,
             BeginsAt::Region => {
                 let changes = Changes { seed: Some(cell.seed), ..Changes::default() };
-                Machine::resume_with(&folders.boots.join(snapshot_name), changes)?
+                let mut machine = Machine::resume_with(&folders.boots.join(snapshot_name), changes)?;
+                self.choose_executor(&mut machine)?;
+                machine
             }
         };
         let mut console = Console::new(watcher);

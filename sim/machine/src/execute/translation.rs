@@ -42,6 +42,15 @@ impl Executor {
             Executor::Translator => "translator",
         }
     }
+
+    /// # Errors
+    /// If this host cannot execute translated code, and this is the translator.
+    pub fn check_host(self) -> Result<(), TranslatorError> {
+        match self {
+            Executor::Interpreter => Ok(()),
+            Executor::Translator => Translator::of_process().map(|_| ()),
+        }
+    }
 }
 
 /// A machine's share of the process's translator.
@@ -229,10 +238,7 @@ impl Machine {
     /// # Errors
     /// If this host cannot execute translated code. The machine interprets then.
     pub fn set_executor(&mut self, executor: Executor) -> Result<(), TranslatorError> {
-        let made = match executor {
-            Executor::Interpreter => Ok(()),
-            Executor::Translator => Translator::of_process().map(|_| ()),
-        };
+        let made = executor.check_host();
         let executor = if made.is_ok() { executor } else { Executor::Interpreter };
         self.translation.executor = executor;
         self.drop_code();
