@@ -5,7 +5,7 @@ use concord_isa::compressed::expand;
 use concord_isa::decode::decode;
 use concord_isa::op::{Kind, Op, SINK};
 use concord_machine::run::{Limits, Options, Unattended, run};
-use concord_machine::{Board, Configuration, Gear, Machine, Net, loader, snapshot};
+use concord_machine::{Board, Configuration, Executor, Gear, Machine, Net, loader, snapshot};
 use std::path::Path;
 use vm_memory::{GuestAddress, GuestMemoryMmap};
 
@@ -174,7 +174,48 @@ const INTERESTING: [u64; 24] = [
 /// Instructions with any registers, in any mode, leave the machine running or ended. The first byte selects mode and
 /// gear, the next 128 choose registers, and the rest are up to 64 instructions.
 pub fn instruction(bytes: &[u8]) {
-    let Some((mode, bytes)) = bytes.split_first() else { return };
+    if let Some(mut machine) = machine(bytes, |word| word, 0) {
+        run_shortly(&mut machine, 2_000);
+    }
+}
+
+/// The traps after which the program of [`executors`] begins anew, so that its runs become hot.
+const REPETITIONS: u64 = 6;
+
+/// A program ends in one state on both executors, whatever its instructions, registers, mode and gear are, and wherever it
+/// is stopped. The first two bytes say where; the others are those of [`instruction`], with most words made legal.
+pub fn executors(bytes: &[u8]) {
+    let Some((limit, bytes)) = bytes.split_first_chunk() else { return };
+    let limit = u64::from(u16::from_le_bytes(*limit)) % 4_000;
+    let state = |executor| {
+        let mut machine = machine(bytes, likely, REPETITIONS)?;
+        machine.set_executor_of_test(executor, 1).expect("this host executes translated code");
+        run_shortly(&mut machine, limit);
+        Some((machine.instructions(), machine.digest().expect("it has no disks")))
+    };
+    assert_eq!(state(Executor::Translator), state(Executor::Interpreter));
+}
+
+/// A word with an opcode that there is, and if it is a branch or a jump, a near target. One word in sixteen stays.
+fn likely(word: u32) -> u32 {
+    const OPCODES: [u32; 15] =
+        [0x13, 0x33, 0x03, 0x23, 0x63, 0x6f, 0x37, 0x17, 0x2f, 0x3b, 0x1b, 0x07, 0x27, 0x73, 0x53];
+    let Some(opcode) = OPCODES.get((word >> 3 & 15) as usize) else { return word };
+    let rest = word & !0x7f;
+    // The sign of the displacement in all of its bits but the lowest.
+    let sign = if word >> 31 == 1 { u32::MAX } else { 0 };
+    opcode
+        | match opcode {
+            0x63 => rest & 0x01ff_ff00 & !(2 << 12) | rest & 4 << 12 | sign & 0xfe00_0080,
+            0x6f => rest & 0x03e0_0f80 | sign & 0xfc1f_f000,
+            _ => rest,
+        }
+}
+
+/// A machine whose program is these bytes, as [`instruction`] says, with `change` made to each instruction. After so many
+/// traps as `repetitions` says the program begins anew.
+fn machine(bytes: &[u8], change: impl Fn(u32) -> u32, repetitions: u64) -> Option<Machine> {
+    let (mode, bytes) = bytes.split_first()?;
     let mut registers = [0_u64; 64];
     let (choices, code) = bytes.split_at(bytes.len().min(128));
     for (register, choice) in registers.iter_mut().zip(choices.chunks_exact(2)) {
@@ -184,19 +225,19 @@ pub fn instruction(bytes: &[u8]) {
             None => u64::from(choice[1]).wrapping_mul(0x0101_0101_0101_0101) ^ u64::from(choice[0]) << 56,
         };
     }
-    let words: Vec<u32> =
-        code.chunks_exact(4).take(64).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+    let word = |word: &[u8]| change(u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+    let words: Vec<u32> = code.chunks_exact(4).take(64).map(word).collect();
     let directory = tempfile::tempdir().expect("a temporary directory");
     let kernel = directory.path().join("kernel");
-    std::fs::write(&kernel, elf(&entry_code(), &guest(*mode, &registers, &words))).expect("the kernel is written");
+    let guest = guest(*mode, &registers, &words, repetitions);
+    std::fs::write(&kernel, elf(&entry_code(), &guest)).expect("the kernel is written");
     let gear = if mode & 1 == 1 { Gear::Timed } else { Gear::Functional };
     let mut configuration = configuration(&kernel, gear);
     configuration.board.cache.second.size_bytes = 16 << 10;
     configuration.board.cache.data.size_bytes = 1 << 10;
     configuration.board.cache.instruction.size_bytes = 1 << 10;
     configuration.board.harts.count = 1 + usize::from(*mode >> 1 & 1);
-    let mut machine = Machine::new(configuration).expect("the machine starts");
-    run_shortly(&mut machine, 2_000);
+    Some(Machine::new(configuration).expect("the machine starts"))
 }
 
 const ENTRY: u64 = 0x8020_0000;
@@ -215,6 +256,7 @@ fn entry_code() -> Vec<u32> {
     let below = |distance: u64| (distance as u32).wrapping_neg() << 20 | 31 << 15 | 30 << 7 | 0x13;
     code.extend([below(BLOCK - HANDLER), write_csr(0x105), below(BLOCK - WORDS), write_csr(0x141)]);
     code.extend([load(30, 512), write_csr(0x100), load(30, 520), write_csr(0x180)]);
+    code.extend([load(30, 528), write_csr(0x140)]);
     code.extend((0..32).map(|register| load_float(register, 256 + 8 * register)));
     code.extend((1..32).map(|register| load(register, 8 * register)));
     // sret
@@ -223,7 +265,7 @@ fn entry_code() -> Vec<u32> {
 }
 
 /// The memory contents from [`WORDS`] on.
-fn guest(mode: u8, registers: &[u64; 64], words: &[u32]) -> Vec<u8> {
+fn guest(mode: u8, registers: &[u64; 64], words: &[u32], repetitions: u64) -> Vec<u8> {
     let mut bytes = vec![0; 0x3000 - 0x900];
     let mut put = |address: u64, value: &[u8]| {
         let offset = (address - WORDS) as usize;
@@ -232,9 +274,14 @@ fn guest(mode: u8, registers: &[u64; 64], words: &[u32]) -> Vec<u8> {
     for (index, word) in words.iter().enumerate() {
         put(WORDS + 4 * index as u64, &word.to_le_bytes());
     }
-    // lui x1, 0x100; lui x2, 5; addi x2, x2, 0x555; sw x2, 0(x1); j .
-    for (index, word) in [0x0010_00b7_u32, 0x0000_5137, 0x5551_0113, 0x0020_a023, 0x0000_006f].iter().enumerate() {
-        put(HANDLER + 4 * index as u64, &word.to_le_bytes());
+    // Counts sscratch down and returns to the words, until it is negative: csrrw x31, sscratch, x31; addi x31, x31, -1;
+    // bltz x31, 24; csrrw x31, sscratch, x31; auipc x30, 0; addi x30, x30, WORDS - .; csrw sepc, x30; sret.
+    let back = (HANDLER + 16 - WORDS) as u32;
+    let again = [0x140f_9ff3, 0xffff_8f93, 0x000f_cc63, 0x140f_9ff3, 0x0000_0f17, back.wrapping_neg() << 20 | 0xf_0f13];
+    // And then lui x1, 0x100; lui x2, 5; addi x2, x2, 0x555; sw x2, 0(x1); j .
+    let end = [0x141f_1073, 0x1020_0073, 0x0010_00b7, 0x0000_5137, 0x5551_0113, 0x0020_a023, 0x0000_006f];
+    for (index, word) in again.iter().chain(&end).enumerate() {
+        put(HANDLER + 4 * index as u64, &u32::to_le_bytes(*word));
     }
     for (index, register) in registers.iter().enumerate() {
         put(BLOCK + 8 * index as u64, &register.to_le_bytes());
@@ -244,6 +291,7 @@ fn guest(mode: u8, registers: &[u64; 64], words: &[u32]) -> Vec<u8> {
     let satp = if mode >> 5 & 1 == 1 { 8 << 60 | TABLE >> 12 } else { 0 };
     put(BLOCK + 512, &status.to_le_bytes());
     put(BLOCK + 520, &satp.to_le_bytes());
+    put(BLOCK + 528, &repetitions.to_le_bytes());
     // Gigapages: devices and RAM at their physical addresses, and RAM once more in the last gigapage.
     let flags: u64 = if user { 0xdf } else { 0xcf };
     for (index, physical) in [(0, 0_u64), (2, MEMORY_BASE), (511, MEMORY_BASE)] {

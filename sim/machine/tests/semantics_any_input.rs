@@ -62,4 +62,9 @@ proptest! {
     fn no_instruction_stops_the_machine(bytes in vec(any::<u8>(), 129..200)) {
         properties::instruction(&bytes);
     }
+
+    #[test]
+    fn both_executors_end_in_one_state(bytes in vec(any::<u8>(), 160..400)) {
+        properties::executors(&bytes);
+    }
 }
