@@ -1,6 +1,6 @@
 //! The same seed is the same run; a snapshot resumed is the run that was not interrupted.
 
-use crate::support::{Run, Typist, boot, ours, resume, run, snapshot_at};
+use crate::support::{Run, Typist, boot, ours, resume, run, snapshot_at, stock};
 use concord_machine::run::{Options, SnapshotEvent};
 use concord_machine::{Configuration, Executor, Gear, Machine};
 use std::path::Path;
@@ -22,14 +22,38 @@ fn the_same_seed_is_the_same_run() {
     assert_eq!(first.console, second.console);
 }
 
-#[test]
-fn both_executors_run_the_same_run() {
+/// Runs a configuration on each executor.
+fn on_both_executors(configuration: &Configuration) {
     let [interpreted, translated] = Executor::ALL.map(|executor| {
-        let mut machine = Machine::new(timed_files(8)).unwrap();
+        let mut machine = Machine::new(configuration.clone()).unwrap();
         machine.set_executor(executor).unwrap();
         run(machine, Options::default(), Typist::default()).healthy()
     });
     translated.equals(&interpreted, "the interpreted run");
+}
+
+#[test]
+fn both_executors_run_the_same_run() {
+    on_both_executors(&timed_files(8));
+}
+
+#[test]
+#[ignore = "long"]
+fn both_executors_run_the_same_workloads() {
+    for workload in ["pmake", "bonnie++", "mab", "configure", "find", "dpunish"] {
+        for locks in ["cx=off", "cx=on"] {
+            let append = format!("concord.run={workload} concord.size=tiny concord.gear=timed {locks}");
+            on_both_executors(&ours(&append, 8, Gear::Functional));
+        }
+    }
+}
+
+#[test]
+#[ignore = "long"]
+fn both_executors_boot_the_same_stock_kernel() {
+    for (harts, gear) in [(2, Gear::Timed), (32, Gear::Functional)] {
+        on_both_executors(&Configuration { gear, ..stock("concord.run=hello", harts) });
+    }
 }
 
 #[test]
