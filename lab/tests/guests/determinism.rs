@@ -1,6 +1,7 @@
 //! The same seed is the same run; a snapshot resumed is the run that was not interrupted.
 
 use crate::support::{Run, Typist, boot, ours, resume, run, snapshot_at, stock};
+use crate::workloads::workload;
 use concord_machine::run::{Options, SnapshotEvent};
 use concord_machine::{Configuration, Executor, Gear, Machine};
 use std::path::Path;
@@ -40,10 +41,11 @@ fn both_executors_run_the_same_run() {
 #[test]
 #[ignore = "long"]
 fn both_executors_run_the_same_workloads() {
-    for workload in ["pmake", "bonnie++", "mab", "configure", "find", "dpunish"] {
+    for name in ["pmake", "bonnie++", "mab", "configure", "find", "dpunish"] {
         for locks in ["cx=off", "cx=on"] {
-            let append = format!("concord.run={workload} concord.size=tiny concord.gear=timed {locks}");
-            on_both_executors(&ours(&append, 8, Gear::Functional));
+            let configuration = workload(name, 8, "timed");
+            let append = format!("{} {locks}", configuration.append);
+            on_both_executors(&Configuration { append, ..configuration });
         }
     }
 }
