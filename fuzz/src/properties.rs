@@ -206,7 +206,8 @@ fn likely(word: u32) -> u32 {
     let sign = if word >> 31 == 1 { u32::MAX } else { 0 };
     opcode
         | match opcode {
-            0x63 => rest & 0x01ff_ff00 & !(2 << 12) | rest & 4 << 12 | sign & 0xfe00_0080,
+            // The conditions 2 and 3 do not exist.
+            0x63 => rest & 0x01ff_ff00 & !(!rest >> 1 & 2 << 12) | sign & 0xfe00_0080,
             0x6f => rest & 0x03e0_0f80 | sign & 0xfc1f_f000,
             _ => rest,
         }
