@@ -18,14 +18,14 @@ mod trap;
 
 use crate::events::End;
 use crate::execute::code::{CodePage, FIRST, Place};
-use crate::execute::door::Left;
+use crate::execute::door::{Left, Stop};
 use crate::execute::interpreter::run_ops;
 use crate::execute::position::Position;
 use crate::hart::Privilege;
 use crate::machine::Machine;
 use crate::planted::PlantedFault;
 use concord_abi::exit::Exit;
-use concord_isa::op::Op;
+use concord_isa::op::{Kind, Op};
 use concord_mem::cache::line_of;
 use concord_mem::fault::Access;
 use concord_mem::line_table::{BY_LINE, BY_WORD, NOTHING};
@@ -206,46 +206,41 @@ impl Machine {
         }
         // SAFETY: as above.
         let first = unsafe { (*page).first(place) };
-        self.run::<TIMED, ANSWERS>(hart, page, first, 0)
+        self.run::<TIMED, ANSWERS>(page, first, Position::between_runs(hart))
     }
 
     /// Executes one run as [`Machine::run_page`] would, for a page of one run.
     #[cold]
     #[inline(never)]
     pub(crate) fn run_once<const TIMED: bool>(&mut self, hart: usize, page: &mut CodePage) {
-        let first = page.first(FIRST);
+        let (first, start) = (page.first(FIRST), Position::between_runs(hart));
         match self.answers::<TIMED>(hart) {
-            BY_LINE => self.run::<TIMED, BY_LINE>(hart, page, first, 0),
-            BY_WORD => self.run::<TIMED, BY_WORD>(hart, page, first, 0),
-            _ => self.run::<TIMED, NOTHING>(hart, page, first, 0),
+            BY_LINE => self.run::<TIMED, BY_LINE>(page, first, start),
+            BY_WORD => self.run::<TIMED, BY_WORD>(page, first, start),
+            _ => self.run::<TIMED, NOTHING>(page, first, start),
         };
     }
 
-    /// Executes the run of `page` that begins at `first`, of which `completed` ops are done, and updates the hart's clock
-    /// and program counter. Returns the page offset at which the hart continues, if that is in the same page and the turn
+    /// Executes a run of `page` from `first` on, which is at `start` in the run, and updates the hart's clock and program
+    /// counter. Returns the page offset at which the hart continues, if that is in the same page and the turn
     /// is not over.
     #[inline(always)]
     fn run<const TIMED: bool, const ANSWERS: u8>(
         &mut self,
-        hart: usize,
         page: *mut CodePage,
         first: *const Op,
-        completed: u32,
+        start: Position,
     ) -> Option<u32> {
+        let hart = start.hart;
         let hot = &raw mut self.memory.hot[hart];
-        // SAFETY: `hot` points into the memory system's states, which are never moved; `first` is the first op of a decoded run.
+        // SAFETY: `hot` points into the memory system's states, which are never moved; `first` is an op of a decoded run.
         let (left, page_address) = unsafe {
             let page_address = (*hot).pc & u64::MAX << PAGE_SHIFT;
-            (run_ops::<TIMED, ANSWERS>(self, hart, hot, first, completed, page_address), page_address)
+            (run_ops::<TIMED, ANSWERS>(self, hot, first, start, page_address), page_address)
         };
-        let (end, free) = match &left {
-            Left::Gone { end, free, .. } => (*end, *free),
-            Left::Stopped { op, free, .. } => (*op, *free),
-        };
-        // SAFETY: `run_ops` returns a pointer into the array of ops that `first` points into.
-        let completed = unsafe { end.offset_from(first) } as u64;
+        let (Left::Gone { at, .. } | Left::Stopped { at, .. }) = &left;
         let hot = &mut self.memory.hot[hart];
-        hot.leave_run(TIMED, completed, u64::from(free));
+        hot.leave_run(TIMED, at.completed.into(), at.free.into());
         match left {
             Left::Gone { target, .. } => {
                 hot.pc = page_address.wrapping_add(target);
@@ -258,6 +253,17 @@ impl Machine {
                 self.finish_op::<TIMED>(hart, op, stop);
                 None
             }
+        }
+    }
+
+    /// Executes one op of a run, which must be one that ends no run.
+    pub(super) fn run_op<const TIMED: bool, const ANSWERS: u8>(&mut self, at: Position, op: Op) -> Result<(), Stop> {
+        let ops = [op, Op::bare(Kind::Next, 0)];
+        let hot = &raw mut self.memory.hot[at.hart];
+        // SAFETY: `hot` points into the memory system's states, which are never moved; the second op ends the run.
+        match unsafe { run_ops::<TIMED, ANSWERS>(self, hot, ops.as_ptr(), at, 0) } {
+            Left::Gone { .. } => Ok(()),
+            Left::Stopped { stop, .. } => Err(stop),
         }
     }
 

@@ -2,32 +2,34 @@
 //!
 //! A [`Region`] is host code for hot runs of one physical page. It executes what the hart's hot state and the line table
 //! answer, with the results, the clock and the instruction count of the interpreter. It calls the machine for other loads
-//! and stores and for fetches ([`Surroundings`]), and stops before every other op, in the state in which the interpreter
-//! would be there. So the rules of misses, traps, devices, transactions and turns are written once, in the interpreter and
-//! the machine.
+//! and stores, for fetches, and for the ops whose meaning the interpreter keeps ([`Surroundings`]). It stops before every
+//! op that the machine executes between runs, in the state in which the interpreter would be there. So the rules of misses,
+//! traps, devices, transactions and turns are written once, in the interpreter and the machine.
 //! `docs/notes/machine.md` has the invariants.
 //!
 //! Cranelift generates the code (Bytecode Alliance; Leiserson et al., "ISLE", describes its instruction selection).
 
+mod code_memory;
 mod compute;
 mod memory;
 mod region;
 #[cfg(test)]
 mod tests;
 
-pub use region::{Run, Variant, executes};
+pub use region::{Run, Variant, calls, executes};
 
+use crate::code_memory::CodeMemory;
+use concord_isa::op::Op;
 use concord_mem::cache::Line;
 use concord_mem::hot::HotState;
-use concord_mem::ram::PAGE_BYTES;
 use cranelift_codegen::Context as CodeContext;
-use cranelift_codegen::ir::{AbiParam, types};
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{AbiParam, Signature, types};
+use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
-use cranelift_jit::{ArenaMemoryProvider, JITBuilder, JITModule};
-use cranelift_module::{Module, default_libcall_names};
 use std::collections::HashMap;
-use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The host memory that a generation of translated code may take. When it is full, all of it goes. A choice: many
@@ -59,6 +61,8 @@ pub struct Surroundings {
     pub load: unsafe extern "C" fn(*mut Surroundings, At, u64) -> Loaded,
     /// Stores what the line table does not answer for; true if the op stops the run.
     pub store: unsafe extern "C" fn(*mut Surroundings, At, u64, u64) -> u64,
+    /// Executes an op ([`calls`]); true if the op stops the run.
+    pub execute: unsafe extern "C" fn(*mut Surroundings, At, Op) -> u64,
     /// Charges the fetch of a line that the accelerator does not show.
     pub fetch: unsafe extern "C" fn(*mut Surroundings, u64),
     /// The first line of the page.
@@ -75,14 +79,15 @@ pub struct Loaded {
     pub stops: u64,
 }
 
-/// An op of a run that a region executes; every op before it is complete, and each took a cycle.
+/// An op of a run that a region executes; every op before it is complete.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At(u64);
 
 impl At {
-    fn new(run: u16, completed: usize, page_offset: u16, size_bytes: u64) -> At {
-        At(u64::from(run) | (completed as u64) << 16 | u64::from(page_offset) << 32 | size_bytes << 48)
+    fn new(run: u16, completed: usize, free: u32, page_offset: u16, size_bytes: u64) -> At {
+        let counts = (completed as u64) << 16 | u64::from(free) << 24;
+        At(u64::from(run) | counts | u64::from(page_offset) << 32 | size_bytes << 48)
     }
 
     /// The page offset at which the run begins.
@@ -94,7 +99,13 @@ impl At {
     /// Completed ops of the run.
     #[inline]
     pub fn completed(self) -> u32 {
-        (self.0 >> 16) as u32 & 0xffff
+        (self.0 >> 16) as u32 & 0xff
+    }
+
+    /// Those of them that took no cycle.
+    #[inline]
+    pub fn free(self) -> u32 {
+        (self.0 >> 24) as u32 & 0xff
     }
 
     /// The page offset of the op.
@@ -241,7 +252,6 @@ impl Translator {
     }
 
     fn new() -> Result<Translator, TranslatorError> {
-        probe_executable_memory()?;
         let mut generator = Generator::new(CODE_BYTES_MAX)?;
         let regions = Arc::new(Mutex::new(Regions::default()));
         let (requests, received) = channel::<Request>();
@@ -249,7 +259,10 @@ impl Translator {
         std::thread::Builder::new()
             .name("translator".to_owned())
             .spawn(move || {
-                for request in received {
+                // The newest request first: what became hot last is what runs now, and a boot makes requests faster than they are
+                // served.
+                let mut waiting = Vec::new();
+                while let Some(request) = next_request(&received, &mut waiting) {
                     let done = request.done.clone();
                     generator.serve(&shared, request);
                     if let Some(done) = done {
@@ -285,6 +298,15 @@ impl Translator {
     }
 }
 
+/// The newest request of those that have come, after waiting for one; `None` when none will come.
+fn next_request(received: &Receiver<Request>, waiting: &mut Vec<Request>) -> Option<Request> {
+    if waiting.is_empty() {
+        waiting.push(received.recv().ok()?);
+    }
+    waiting.extend(received.try_iter());
+    waiting.pop()
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -292,18 +314,21 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Makes code.
 struct Generator {
     code_bytes_max: usize,
+    isa: OwnedTargetIsa,
     memory: Arc<CodeMemory>,
+    used_bytes: usize,
     context: CodeContext,
     builder: FunctionBuilderContext,
 }
 
 impl Generator {
     fn new(code_bytes_max: usize) -> Result<Generator, TranslatorError> {
-        let module = new_module(code_bytes_max)?;
         Ok(Generator {
             code_bytes_max,
-            context: module.make_context(),
-            memory: Arc::new(CodeMemory { module: Mutex::new(Some(module)) }),
+            isa: instruction_set()?,
+            memory: Arc::new(CodeMemory::new(code_bytes_max)?),
+            used_bytes: 0,
+            context: CodeContext::new(),
             builder: FunctionBuilderContext::new(),
         })
     }
@@ -317,8 +342,8 @@ impl Generator {
             }
             None => {
                 // Without new memory the old generation stays full, and nothing more is translated.
-                if let Ok(new) = Generator::new(self.code_bytes_max) {
-                    *self = new;
+                if let Ok(memory) = CodeMemory::new(self.code_bytes_max) {
+                    (self.memory, self.used_bytes) = (Arc::new(memory), 0);
                 }
                 *regions = Regions { generation: regions.generation + 1, ..Regions::default() };
             }
@@ -326,72 +351,36 @@ impl Generator {
     }
 
     fn translate(&mut self, variant: Variant, runs: Vec<Run>) -> Option<Region> {
-        let mut module = locked(&self.memory.module);
-        let module = module.as_mut()?;
-        module.clear_context(&mut self.context);
+        self.context.clear();
         let pointer = AbiParam::new(types::I64);
-        self.context.func.signature.params = vec![pointer; 3];
-        self.context.func.signature.returns = vec![pointer];
-        region::build(&mut self.context.func, &mut self.builder, module, variant, &runs);
-        let function = module.declare_anonymous_function(&self.context.func.signature).ok()?;
-        module.define_function(function, &mut self.context).ok()?;
-        module.finalize_definitions().ok()?;
-        let code = module.get_finalized_function(function);
+        let mut signature = Signature::new(self.isa.default_call_conv());
+        signature.params = vec![pointer; 3];
+        signature.returns = vec![pointer];
+        self.context.func.signature = signature;
+        region::build(&mut self.context.func, &mut self.builder, self.isa.frontend_config(), variant, &runs);
+        let compiled = self.context.compile(&*self.isa, &mut ControlPlane::default()).ok()?;
+        assert!(compiled.buffer.relocs().is_empty(), "a region refers to nothing outside of it");
+        // SAFETY: this is the only generator, and the memory is its own.
+        let code = unsafe { self.memory.push(compiled.code_buffer(), &mut self.used_bytes)? };
         // SAFETY: `region::build` made a function of this signature, in the host's C calling convention.
         let code = unsafe { std::mem::transmute::<*const u8, Code>(code) };
         Some(Region { code, runs, _memory: self.memory.clone() })
     }
 }
 
-/// The memory of a generation's code. The last region frees it.
-struct CodeMemory {
-    module: Mutex<Option<JITModule>>,
-}
-
-impl Drop for CodeMemory {
-    fn drop(&mut self) {
-        let module = self.module.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(module) = module.take() {
-            // SAFETY: each region owns a share of this, so none is left.
-            unsafe { module.free_memory() };
-        }
-    }
-}
-
-fn new_module(code_bytes_max: usize) -> Result<JITModule, TranslatorError> {
+/// The host's instruction set.
+fn instruction_set() -> Result<OwnedTargetIsa, TranslatorError> {
     let host = |error: &dyn std::fmt::Display| TranslatorError::Host(error.to_string());
     let mut flags = settings::builder();
     for (name, value) in [
         // Optimization costs more here than it saves: regions repeat little that the emitter does not see.
         ("opt_level", "none"),
         ("is_pic", "false"),
-        ("use_colocated_libcalls", "false"),
         ("unwind_info", "false"),
         ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
     ] {
         flags.set(name, value).map_err(|error| host(&error))?;
     }
     let isa = cranelift_native::builder().map_err(|error| host(&error))?;
-    let isa = isa.finish(settings::Flags::new(flags)).map_err(|error| host(&error))?;
-    let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
-    let memory = ArenaMemoryProvider::new_with_size(code_bytes_max)
-        .map_err(|error| TranslatorError::Memory(error.to_string()))?;
-    builder.memory_provider(Box::new(memory));
-    Ok(JITModule::new(builder))
-}
-
-/// Asks the host for a page that is first writable and then executable, as code memory is. Cranelift's own provider
-/// panics where the host refuses.
-fn probe_executable_memory() -> Result<(), TranslatorError> {
-    use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
-    let length = PAGE_BYTES as usize;
-    let refused = |error: rustix::io::Errno| TranslatorError::Memory(error.to_string());
-    // SAFETY: the page is new, and nothing else uses it.
-    unsafe {
-        let page = mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
-            .map_err(refused)?;
-        let protected = mprotect(page, length, MprotectFlags::READ | MprotectFlags::EXEC);
-        munmap(page, length).map_err(refused)?;
-        protected.map_err(refused)
-    }
+    isa.finish(settings::Flags::new(flags)).map_err(|error| host(&error))
 }

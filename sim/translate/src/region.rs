@@ -22,12 +22,11 @@ use concord_mem::line_table::NOTHING;
 use concord_mem::ram::LINE_SHIFT;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, BlockCall, Function, Inst, InstBuilder, JumpTableData, MemFlagsData, SigRef, Type,
-    Value, types,
+    AbiParam, Block, BlockArg, BlockCall, Function, Inst, InstBuilder, JumpTableData, MemFlagsData, SigRef, Signature,
+    Type, Value, types,
 };
+use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use cranelift_jit::JITModule;
-use cranelift_module::Module;
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 
@@ -71,8 +70,24 @@ pub fn executes(kind: Kind) -> bool {
         Kind::Next | Kind::Nop | Kind::Fence | Kind::LoadImmediate | Kind::AddPc | Kind::Jump | Kind::JumpRegister => {
             true
         }
-        _ => compute_is_known(kind) || condition(kind).is_some() || kind.plain_access().is_some(),
+        _ => compute_is_known(kind) || condition(kind).is_some() || kind.plain_access().is_some() || calls(kind),
     }
+}
+
+/// True if a region calls the machine for each op of this kind.
+pub fn calls(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::LoadReservedWord
+            | Kind::LoadReservedDouble
+            | Kind::StoreConditionalWord
+            | Kind::StoreConditionalDouble
+            | Kind::AtomicWord
+            | Kind::AtomicDouble
+            | Kind::Float
+            | Kind::Pause
+            | Kind::LockHint
+    )
 }
 
 fn compute_is_known(kind: Kind) -> bool {
@@ -88,7 +103,7 @@ fn width(access: PlainAccess) -> Type {
 pub fn build(
     function: &mut Function,
     context: &mut FunctionBuilderContext,
-    module: &JITModule,
+    target: TargetFrontendConfig,
     variant: Variant,
     runs: &[Run],
 ) {
@@ -106,7 +121,7 @@ pub fn build(
     let value = BlockArg::Value(constant(&mut builder, BETWEEN_RUNS));
     let none = builder.func.dfg.block_call(leave, &[value]);
     branch_to_entry(&mut builder, entry, none, &targets);
-    let functions = Functions::import(&mut builder, module);
+    let functions = Functions::import(&mut builder, target);
     let mut emitter = Emitter {
         builder,
         variant,
@@ -117,11 +132,12 @@ pub fn build(
         leave,
         exits: BTreeMap::new(),
         registers: [None; REGISTERS],
+        free: 0,
     };
     for run in runs {
         emitter.run(run);
     }
-    emitter.finish(module);
+    emitter.finish(target);
 }
 
 fn branch_to_entry(builder: &mut FunctionBuilder, entry: Value, none: BlockCall, targets: &[BlockCall]) {
@@ -145,6 +161,8 @@ struct Emitter<'a> {
     exits: BTreeMap<u64, Block>,
     /// The guest registers whose values this run has loaded or computed.
     registers: [Option<Value>; REGISTERS],
+    /// The ops of this run so far that take no cycle.
+    free: u32,
 }
 
 /// The signatures of the functions in [`Surroundings`].
@@ -152,23 +170,24 @@ struct Emitter<'a> {
 struct Functions {
     load: SigRef,
     store: SigRef,
+    execute: SigRef,
     fetch: SigRef,
 }
 
 impl Functions {
-    fn import(builder: &mut FunctionBuilder, module: &JITModule) -> Functions {
+    fn import(builder: &mut FunctionBuilder, target: TargetFrontendConfig) -> Functions {
         let mut import = |parameters: usize, results: usize| {
-            let mut signature = module.make_signature();
+            let mut signature = Signature::new(target.default_call_conv);
             signature.params = vec![AbiParam::new(types::I64); parameters];
             signature.returns = vec![AbiParam::new(types::I64); results];
             builder.import_signature(signature)
         };
-        Functions { load: import(3, 2), store: import(4, 1), fetch: import(2, 0) }
+        Functions { load: import(3, 2), store: import(4, 1), execute: import(3, 1), fetch: import(2, 0) }
     }
 }
 
 impl Emitter<'_> {
-    fn finish(mut self, module: &JITModule) {
+    fn finish(mut self, target: TargetFrontendConfig) {
         for (target, block) in std::mem::take(&mut self.exits) {
             self.builder.switch_to_block(block);
             let target = self.constant(target);
@@ -180,7 +199,7 @@ impl Emitter<'_> {
         let value = self.builder.block_params(self.leave)[0];
         self.builder.ins().return_(&[value]);
         self.builder.seal_all_blocks();
-        self.builder.finalize(module.target_config());
+        self.builder.finalize(target);
     }
 
     fn constant(&mut self, value: u64) -> Value {
@@ -230,9 +249,10 @@ impl Emitter<'_> {
     fn run(&mut self, run: &Run) {
         self.builder.switch_to_block(self.blocks[&u32::from(run.page_offset)]);
         self.registers = [None; REGISTERS];
+        self.free = 0;
         for (index, (op, page_offset)) in run.ops.iter().zip(&run.offsets).enumerate() {
             let size_bytes = op.kind.plain_access().map_or(0, |access| access.size_bytes);
-            let at = At::new(run.page_offset, index, *page_offset, size_bytes);
+            let at = At::new(run.page_offset, index, self.free, *page_offset, size_bytes);
             if self.op(at, *op) {
                 return;
             }
@@ -287,6 +307,10 @@ impl Emitter<'_> {
             self.branch(at, op, condition);
             return false;
         }
+        if calls(kind) {
+            self.execute(at, op);
+            return false;
+        }
         if !compute_is_known(kind) {
             self.stop(at);
             return true;
@@ -298,6 +322,19 @@ impl Emitter<'_> {
             self.set_register(op.rd, value);
         }
         false
+    }
+
+    /// Calls the machine for an op.
+    fn execute(&mut self, at: At, op: Op) {
+        let place = self.constant(at.0);
+        // SAFETY: an op has no padding.
+        let bits = self.constant(unsafe { std::mem::transmute::<Op, u64>(op) });
+        let call = self.call(self.functions.execute, offset_of!(Surroundings, execute), &[place, bits]);
+        let stops = self.builder.inst_results(call)[0];
+        self.stopped_if(at, stops);
+        self.registers = [None; REGISTERS];
+        // As in the interpreter.
+        self.free += u32::from(self.variant.timed && op.kind == Kind::LockHint);
     }
 
     fn set_to_page_offset(&mut self, register: u8, offset: u64) {
@@ -440,14 +477,15 @@ impl Emitter<'_> {
     }
 
     /// Updates the clock and the instruction count at the end of a run, as `HotState::leave_run` does, and returns the
-    /// clock. Every op of a region takes one cycle.
+    /// clock.
     fn leave_run(&mut self, completed: u32) -> Value {
         let count = self.constant(completed.into());
         let instructions = self.load_hot(offset_of!(HotState, instructions));
         let instructions = self.builder.ins().iadd(instructions, count);
         self.store_hot(offset_of!(HotState, instructions), instructions);
         let cycle = self.load_hot(offset_of!(HotState, cycle));
-        let mut cycle = self.builder.ins().iadd(cycle, count);
+        let cycles = self.constant((completed - self.free).into());
+        let mut cycle = self.builder.ins().iadd(cycle, cycles);
         if self.variant.timed {
             let stall_cycles = self.load_hot(offset_of!(HotState, stall_cycles));
             cycle = self.builder.ins().iadd(cycle, stall_cycles);

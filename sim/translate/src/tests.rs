@@ -55,6 +55,13 @@ unsafe extern "C" fn store(_: *mut Surroundings, _: At, address: u64, _: u64) ->
     address & 1
 }
 
+/// Stops at odd immediates, and says in a register what it was called for.
+unsafe extern "C" fn execute(surroundings: *mut Surroundings, at: At, op: Op) -> u64 {
+    // SAFETY: these are the surroundings of a test, whose page address nothing else needs.
+    unsafe { (*surroundings).page_address = at.0 };
+    (op.imm & 1) as u64
+}
+
 unsafe extern "C" fn fetch(surroundings: *mut Surroundings, _: u64) {
     // SAFETY: these are the surroundings of a test.
     unsafe { (*surroundings).limit = 0 }
@@ -67,6 +74,7 @@ fn run_from(region: &Region, entry: u16, recent: [u32; 64], hot: &mut HotState) 
         recent_lines: recent.as_ptr(),
         load,
         store,
+        execute,
         fetch,
         first_line: FIRST_LINE,
     };
@@ -184,7 +192,7 @@ fn accesses_hit_where_the_line_table_says_and_move_the_right_bytes() {
             let hits = hot.lines.hit(variant.timed, variant.answers, kind.store, address, size_bytes, user).is_some();
             let before = memory.clone();
             let left = run(region, &mut hot);
-            let at = At::new(0, 0, 0, size_bytes);
+            let at = At::new(0, 0, 0, 0, size_bytes);
             if kind.float && !float_is_on {
                 prop_assert_eq!(left, Left::Inside(at), "{:?}", op);
                 prop_assert_eq!(hot.cycle, 100);
@@ -217,6 +225,36 @@ fn accesses_hit_where_the_line_table_says_and_move_the_right_bytes() {
 }
 
 #[test]
+fn ops_that_the_machine_keeps_are_called_for_and_a_lock_hint_is_free_where_time_counts() {
+    let mut generator = generator();
+    let called: Vec<Kind> = kinds().filter(|kind| calls(*kind)).collect();
+    assert_eq!(called.len(), 9);
+    for kind in called {
+        for timed in [false, true] {
+            let run = |imm| Run {
+                page_offset: 64,
+                ops: vec![op(kind, 2), op(Kind::Nop, 0), op(kind, imm), Op::bare(Kind::Next, 80)],
+                offsets: vec![64, 68, 72, 76],
+            };
+            let variant = Variant { timed, ..FUNCTIONAL };
+            let free = u32::from(timed && kind == Kind::LockHint);
+            let at = At::new(64, 2, free, 72, 0);
+            assert_eq!((at.run(), at.completed(), at.free(), at.page_offset()), (64, 2, free, 72));
+            let region = generator.translate(variant, vec![run(4)]).expect("there is room");
+            let mut hot = hart(0, 0);
+            assert_eq!(super::tests::run(&region, &mut hot), Left::BetweenRuns);
+            assert_eq!((hot.cycle, hot.instructions), (103 - 2 * u64::from(free), 10), "{kind:?}");
+            // The page's address is what the last call made of it.
+            assert_eq!(hot.pc, at.0 + 80, "{kind:?}");
+            let region = generator.translate(variant, vec![run(5)]).expect("there is room");
+            let mut hot = hart(0, 0);
+            assert_eq!(super::tests::run(&region, &mut hot), Left::Stopped(at), "{kind:?}");
+            assert_eq!((hot.cycle, hot.instructions), (100, 7), "the machine accounts for the run");
+        }
+    }
+}
+
+#[test]
 fn a_loop_ends_with_the_turn_and_charges_lines_that_are_not_fetched() {
     let mut generator = generator();
     let timed = Variant { timed: true, ..FUNCTIONAL };
@@ -241,7 +279,7 @@ fn a_loop_ends_with_the_turn_and_charges_lines_that_are_not_fetched() {
 
 #[test]
 fn full_code_memory_begins_a_generation_and_keeps_the_old_regions_usable() {
-    let mut generator = Generator::new(64 << 10).expect("this host executes translated code");
+    let mut generator = Generator::new(4 << 10).expect("this host executes translated code");
     let regions = Mutex::new(Regions::default());
     let ops = [op(Kind::Add, 0), Op::bare(Kind::Next, 4)];
     let mut first = None;
@@ -252,7 +290,7 @@ fn full_code_memory_begins_a_generation_and_keeps_the_old_regions_usable() {
         let made = locked(&regions).by_page.get(&key).map(|regions| regions[0].clone());
         first = first.or(made);
     }
-    assert!(locked(&regions).generation > 1, "each generation has room for sixteen pages of code at most");
+    assert!(locked(&regions).generation > 1, "each generation has room for 64 regions at most");
     let mut hot = hart(40, 2);
     assert_eq!(run(&first.expect("a region"), &mut hot), Left::BetweenRuns);
     assert_eq!(hot.x[usize::from(DESTINATION)], 42);

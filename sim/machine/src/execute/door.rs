@@ -12,10 +12,10 @@ use concord_mem::system::Refusal;
 
 /// The way in which execution left a run.
 pub(crate) enum Left {
-    /// Every op before `end` completed; the hart continues at `target`, relative to the address of the run's page.
-    Gone { end: *const Op, target: u64, free: u32 },
+    /// The position is behind the run's last op; the hart continues at `target`, relative to the address of the run's page.
+    Gone { at: Position, target: u64 },
     /// Every op before `op` completed, but `op` did not.
-    Stopped { op: *const Op, stop: Stop, free: u32 },
+    Stopped { at: Position, op: *const Op, stop: Stop },
 }
 
 /// The reason why a run ended at an op that did not complete.

@@ -20,40 +20,35 @@ pub(crate) fn float_is_on(hot: &HotState) -> bool {
     hot.sstatus & SSTATUS_FS != 0
 }
 
-/// Executes the ops of the run that begins at `first`, of which `completed` are done, until one leaves the run.
-/// `page_address` is the virtual address of the run's page, and `ANSWERS` selects the accesses that the line table answers (`concord_mem::line_table`).
+/// Executes the ops from `first` on, which is at `start` in its run, until one leaves the run. `page_address` is the virtual
+/// address of the run's page, and `ANSWERS` selects the accesses that the line table answers (`concord_mem::line_table`).
 ///
 /// This function is longer than others, because the compiler keeps the loop's state in registers only if the whole loop
 /// is in one function.
 ///
 /// # Safety
-/// `first` points into ops, more than `completed` of them, that end with one that leaves the run ([`Op::ends_run`] or
-/// [`Kind::Next`]) and name registers of at most [`concord_isa::op::SINK`], which is below the length of the register arrays. `hot` points to the hot state of `hart`, whose line
-/// table holds host addresses of RAM in its matching entries. Neither moves during the call, whatever goes through the door.
+/// `first` points into ops that end with one that leaves the run ([`Op::ends_run`] or [`Kind::Next`]) and name registers of at
+/// most [`concord_isa::op::SINK`], which is below the length of the register arrays. `hot` points to the hot state of
+/// `start`'s hart, whose line table holds host addresses of RAM in its matching entries. Neither moves during the call,
+/// whatever goes through the door.
 #[inline(always)]
 pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
     door: &mut impl Door,
-    hart: usize,
     hot: *mut HotState,
     first: *const Op,
-    completed: u32,
+    start: Position,
     page_address: u64,
 ) -> Left {
     // Ops of this run that took no cycle.
-    let mut free = 0;
+    let mut free = start.free;
     // SAFETY: the caller's promises; an access that hits is aligned and inside RAM.
     unsafe {
-        let mut next = first.add(completed as usize);
+        let mut next = first;
         let x = (&raw mut (*hot).x).cast::<u64>();
         let user = (*hot).user;
         macro_rules! x {
             ($register:expr) => {
                 *x.add($register as usize)
-            };
-        }
-        macro_rules! stop {
-            ($op:expr, $stop:expr) => {
-                return Left::Stopped { op: $op, stop: $stop, free }
             };
         }
         loop {
@@ -62,7 +57,15 @@ pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
             next = next.add(1);
             macro_rules! at {
                 () => {
-                    Position { hart, completed: here.offset_from(first) as u32, free }
+                    at!(here)
+                };
+                ($op:expr) => {
+                    Position { completed: start.completed + $op.offset_from(first) as u32, free, ..start }
+                };
+            }
+            macro_rules! stop {
+                ($op:expr, $stop:expr) => {
+                    return Left::Stopped { at: at!($op), op: $op, stop: $stop }
                 };
             }
             macro_rules! set {
@@ -95,7 +98,7 @@ pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
             macro_rules! branch {
                 ($kind:ident) => {
                     if branches(Kind::$kind, x!(op.rs1), x!(op.rs2)).expect("a branch") {
-                        return Left::Gone { end: next, target: op.imm as i64 as u64, free };
+                        return Left::Gone { at: at!(next), target: op.imm as i64 as u64 };
                     }
                 };
             }
@@ -203,7 +206,7 @@ pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
             }
             let imm = op.imm as i64 as u64;
             match op.kind {
-                Kind::Next => return Left::Gone { end: here, target: imm, free },
+                Kind::Next => return Left::Gone { at: at!(), target: imm },
                 Kind::Nop | Kind::Fence => {}
                 Kind::LoadImmediate => set!(imm),
                 Kind::AddPc => set!(page_address.wrapping_add(imm)),
@@ -255,12 +258,12 @@ pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
                 Kind::BranchGreaterEqualUnsigned => branch!(BranchGreaterEqualUnsigned),
                 Kind::Jump => {
                     set!(page_address.wrapping_add(u64::from(op.rs1) | u64::from(op.rs2) << 8));
-                    return Left::Gone { end: next, target: imm, free };
+                    return Left::Gone { at: at!(next), target: imm };
                 }
                 Kind::JumpRegister => {
                     let target = x!(op.rs1).wrapping_add((op.imm >> 16) as u64) & !1;
                     set!(page_address.wrapping_add(imm & 0xffff));
-                    return Left::Gone { end: next, target: target.wrapping_sub(page_address), free };
+                    return Left::Gone { at: at!(next), target: target.wrapping_sub(page_address) };
                 }
                 Kind::Multiply => binary!(Multiply),
                 Kind::MultiplyHigh => binary!(MultiplyHigh),
@@ -332,7 +335,7 @@ pub(super) unsafe fn run_ops<const TIMED: bool, const ANSWERS: u8>(
                 Kind::BitSetImmediate => immediate!(BitSetImmediate),
                 Kind::Pause => {
                     if TIMED {
-                        door.pause(hart);
+                        door.pause(start.hart);
                     }
                 }
                 Kind::LockHint => {

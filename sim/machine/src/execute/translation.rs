@@ -9,6 +9,7 @@ use crate::execute::door::{Door, Stop};
 use crate::execute::position::Position;
 use crate::machine::Machine;
 use crate::planted::PlantedFault;
+use concord_isa::op::Op;
 use concord_mem::cache::{Line, line_of};
 use concord_mem::line_table::NOTHING;
 use concord_mem::ram::{PAGE_BYTES, PAGE_SHIFT};
@@ -184,7 +185,7 @@ impl Call {
         };
         // In the middle of a run the program counter is that of its beginning.
         machine.memory.hot[call.hart].pc = call.surroundings.page_address + u64::from(at.run());
-        let position = Position { hart: call.hart, completed: at.completed(), free: 0 };
+        let position = position(call.hart, at);
         let result = access(machine, position);
         // A page that has changed is left at the end of the run, and so is one whose turn ends earlier now.
         let is_same = machine.code.epoch() == call.epoch;
@@ -199,6 +200,10 @@ impl Call {
     }
 }
 
+fn position(hart: usize, at: At) -> Position {
+    Position { hart, completed: at.completed(), free: at.free() }
+}
+
 unsafe extern "C" fn load(surroundings: *mut Surroundings, at: At, address: u64) -> Loaded {
     let size_bytes = at.size_bytes();
     // SAFETY: translated code passes the surroundings that it got.
@@ -211,6 +216,15 @@ unsafe extern "C" fn store(surroundings: *mut Surroundings, at: At, address: u64
     let size_bytes = at.size_bytes();
     // SAFETY: as for loads.
     unsafe { Call::access(surroundings, at, |machine, position| machine.store(position, address, size_bytes, value)) }.1
+}
+
+unsafe extern "C" fn execute<const TIMED: bool, const ANSWERS: u8>(
+    surroundings: *mut Surroundings,
+    at: At,
+    op: Op,
+) -> u64 {
+    // SAFETY: as for loads.
+    unsafe { Call::access(surroundings, at, |machine, position| machine.run_op::<TIMED, ANSWERS>(position, op)) }.1
 }
 
 unsafe extern "C" fn fetch(surroundings: *mut Surroundings, line: u64) {
@@ -310,7 +324,9 @@ impl Machine {
             let hot = &raw mut (&mut (*machine).memory.hot)[hart];
             let page_address = (*hot).pc & u64::MAX << PAGE_SHIFT;
             let limit = (*machine).limit_of_region(hart);
-            let surroundings = Surroundings { page_address, limit, recent_lines, load, store, fetch, first_line };
+            let execute = execute::<TIMED, ANSWERS>;
+            let surroundings =
+                Surroundings { page_address, limit, recent_lines, load, store, execute, fetch, first_line };
             let mut call = Call { surroundings, machine, hart, epoch, stop: None };
             let left = entry.run(hot, (&raw mut call).cast());
             (left, page_address, call.stop)
@@ -321,25 +337,27 @@ impl Machine {
                 let target = hot.pc.wrapping_sub(page_address);
                 (target < PAGE_BYTES && hot.cycle < hot.limit).then_some(target as u32)
             }
-            Left::Inside(at) => {
+            // The interpreter finds out why the op is not one of a run after all.
+            Left::Stopped(at) if !matches!(stop, Some(Stop::System)) => {
+                hot.leave_run(TIMED, at.completed().into(), at.free().into());
+                hot.pc = page_address + u64::from(at.page_offset());
+                self.stopped(hart, stop.expect("the function that stopped the op said why"));
+                None
+            }
+            Left::Inside(at) | Left::Stopped(at) => {
                 hot.pc = page_address + u64::from(at.run());
+                let start = position(hart, at);
                 if epoch != self.code.epoch()
                     && let Some(mut page) = self.copy_of_changed(entry, at)
                 {
-                    let first = page.first(FIRST);
-                    return self.run::<TIMED, ANSWERS>(hart, &raw mut page, first, at.completed());
+                    let first = page.first(FIRST).wrapping_add(at.completed() as usize);
+                    return self.run::<TIMED, ANSWERS>(&raw mut page, first, start);
                 }
                 let page = self.code.page(code);
                 let place = self.decoded(page, at.run());
                 // SAFETY: pages are boxed and never freed. The reference ends with this line.
-                let first = unsafe { (*page).first(place) };
-                self.run::<TIMED, ANSWERS>(hart, page, first, at.completed())
-            }
-            Left::Stopped(at) => {
-                hot.leave_run(TIMED, at.completed().into(), 0);
-                hot.pc = page_address + u64::from(at.page_offset());
-                self.stopped(hart, stop.expect("the function that stopped the op said why"));
-                None
+                let first = unsafe { (*page).first(place) }.wrapping_add(at.completed() as usize);
+                self.run::<TIMED, ANSWERS>(page, first, start)
             }
         }
     }
