@@ -136,9 +136,7 @@ pub fn run(
     let symbols = arguments.symbols.as_deref().map(SymbolTable::from_file).transpose()?;
     let mut machine = make()?;
     machine.set_executor(arguments.executor.choose())?;
-    if let Some(symbols) = symbols.or_else(|| own_symbols(&machine)) {
-        machine.set_symbols(symbols);
-    }
+    name_by(&mut machine, symbols, arguments.symbols.as_deref());
 
     let options = arguments.options();
     let stop = Stop::on_signals().map_err(|error| anyhow!("cannot watch for signals: {error}"))?;
@@ -187,11 +185,21 @@ fn missed_snapshot(path: &Path, exit: Exit) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// The symbols of a kernel that `concord build` built. They say how long objects of data are, which the kernel's own do not.
-fn own_symbols(machine: &Machine) -> Option<SymbolTable> {
-    let path = guest::symbols_of(&machine.configuration().kernel)?;
-    // Without them functions still have the names that the kernel carries.
-    SymbolTable::from_file(&path).ok()
+/// Gives a machine the symbols of a file that the user named, and otherwise, of a kernel that `concord build` built, those of the
+/// file beside it. They say how long objects of data are, which the kernel's own do not, and of which types.
+fn name_by(machine: &mut Machine, symbols: Option<SymbolTable>, path: Option<&Path>) {
+    if let Some((symbols, path)) = symbols.zip(path) {
+        machine.set_symbols(symbols);
+        machine.set_types_file(path);
+    } else if let Some(path) = guest::symbols_of(&machine.configuration().kernel)
+        // Without them functions still have the names that the kernel carries.
+        && let Ok(symbols) = SymbolTable::from_file(&path)
+    {
+        machine.set_symbols(symbols);
+        if !machine.has_types() {
+            machine.set_types_file(&path);
+        }
+    }
 }
 
 fn check_outputs(arguments: &SessionArguments, inputs: &Inputs) -> anyhow::Result<()> {

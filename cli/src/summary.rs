@@ -351,6 +351,7 @@ mod tests {
     #[test]
     fn only_the_costliest_conflicts_are_shown() {
         let conflict = |index: u64| ConflictResult {
+            physical_address: 0x8000_0000 + index * 8,
             requester: "spin_lock+0x10".to_owned(),
             holder: "kfree".to_owned(),
             address: format!("{index:#x}"),

@@ -26,6 +26,7 @@ impl Local {
         if let Some(path) = &cell.start.symbols {
             let symbols = SymbolTable::from_file(path);
             machine.set_symbols(symbols.map_err(|error| Error::Request(error.to_string()))?);
+            machine.set_types_file(path);
         }
         self.choose_executor(&mut machine)?;
         Ok(machine)

@@ -1,7 +1,9 @@
 //! What the result document counts makes sense.
 
-use crate::support::{Run, boot, ours};
-use concord_machine::Gear;
+use crate::support::{Run, Typist, artifact, boot, ours, resume, run, snapshot_at};
+use concord_machine::run::{Options, SnapshotEvent};
+use concord_machine::symbols::SymbolTable;
+use concord_machine::{Gear, Machine};
 
 /// What a stall can add to a hart that is already a quantum ahead: a few misses of one instruction.
 const STALL_CYCLES_MAX: u64 = 2_000;
@@ -67,4 +69,37 @@ fn the_functional_gear_has_no_caches() {
         assert_eq!((misses, coherence, counters.writebacks), ([0; 3], [0; 4], 0), "{counters:?}");
         assert_eq!(counters.stall_cycles, 0);
     }
+}
+
+/// Four threads of a process open and close descriptors, so that their transactions look for the next free one.
+#[test]
+fn conflicts_have_the_member_of_the_object_that_they_are_at() {
+    let words = "cx=on cx.policy=always concord.run=contend:descriptors concord.size=100 concord.gear=timed";
+    let configuration = ours(words, 4, Gear::Functional);
+    let plain = boot(configuration.clone()).healthy();
+    let next_descriptor = |run: &Run| {
+        let conflicts = run.document.conflicts.iter();
+        conflicts.filter(|conflict| conflict.address == "struct files_struct.next_fd").count()
+    };
+    let lock = |run: &Run| {
+        let sections = run.document.sections.iter().filter(|section| section.site.starts_with("alloc_fd+"));
+        sections.filter_map(|section| section.lock.clone()).collect::<Vec<String>>()
+    };
+    assert!(!plain.document.conflicts.is_empty() && next_descriptor(&plain) == 0 && lock(&plain).is_empty());
+
+    let vmlinux = artifact("kernel", "vmlinux");
+    let mut machine = Machine::new(configuration).unwrap();
+    machine.set_symbols(SymbolTable::from_file(&vmlinux).unwrap());
+    machine.set_types_file(&vmlinux);
+    let folder = tempfile::tempdir().unwrap();
+    let snapshot = folder.path().join("region");
+    let named = run(machine, snapshot_at(SnapshotEvent::RegionBegin, &snapshot), Typist::default()).healthy();
+    assert!(next_descriptor(&named) > 0, "{:?}", named.document.conflicts);
+    assert_eq!(lock(&named), ["struct files_struct.file_lock"]);
+    assert_eq!(named.document.digest, plain.document.digest, "names are no part of the guest");
+
+    // A snapshot has the types in it.
+    let resumed = resume(&snapshot, Options::default());
+    assert_eq!(resumed.document.conflicts, named.document.conflicts);
+    assert_eq!(lock(&resumed), lock(&named));
 }

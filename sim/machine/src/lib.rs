@@ -4,6 +4,7 @@ pub mod accounting;
 pub mod board;
 pub mod configuration;
 mod console;
+mod data;
 mod debugging;
 pub mod device_tree;
 mod devices;
@@ -23,6 +24,7 @@ pub mod run;
 pub mod saving;
 pub mod symbols;
 mod transaction;
+mod types;
 
 pub use board::Board;
 pub use configuration::{Configuration, DiskImage, Gear, Net, TransactionCosts};

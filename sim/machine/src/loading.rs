@@ -5,6 +5,7 @@ use crate::device_tree::{self, EXTENSIONS, VIRTIO_SLOTS_MAX};
 use crate::error::MachineError;
 use crate::loader;
 use crate::machine::Machine;
+use crate::types::TypeFile;
 use concord_abi::htm;
 use concord_htm::policy::Mode;
 
@@ -33,6 +34,7 @@ impl Machine {
         }
         machine.memory.note_loaded(loaded.device_tree_address, tree.len() as u64);
         machine.symbols = loaded.symbols;
+        machine.types = TypeFile::Unread(machine.configuration.kernel.clone());
         machine.start_hart(0, loaded.entry, loaded.device_tree_address, 0);
         if machine.configuration.check_isolation {
             machine.watch_isolation();

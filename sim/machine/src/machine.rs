@@ -18,6 +18,7 @@ use crate::planted::PlantedFault;
 use crate::saving::changes::Changed;
 use crate::symbols::SymbolTable;
 use crate::transaction::{Transactions, Watch};
+use crate::types::TypeFile;
 use concord_dev::Bus;
 use concord_mem::hot::HotState;
 use concord_mem::ram::Ram;
@@ -37,6 +38,7 @@ pub struct Machine {
     pub(crate) accounting: Accounting,
     pub(crate) console: Console,
     pub(crate) symbols: Option<SymbolTable>,
+    pub(crate) types: TypeFile,
     pub(crate) events: Vec<(usize, Event)>,
     pub(crate) end: Option<End>,
     pub(crate) transactions: Transactions,
@@ -65,6 +67,7 @@ impl Machine {
             translation,
             console: Console::default(),
             symbols: None,
+            types: TypeFile::Read(None),
             order: Order::new(harts, board.clock.frequency_hertz / board.clock.timebase_hertz),
             accounting: Accounting::new(harts),
             watch: Watch::default(),

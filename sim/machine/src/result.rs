@@ -4,6 +4,7 @@ use crate::accounting::critical_sections::report::{SectionLockResult, SectionRes
 use crate::accounting::sizes::TransactionSizes;
 use crate::accounting::statistics::SAMPLE_CYCLES;
 use crate::configuration::{Configuration, Gear};
+use crate::data::DataNames;
 use crate::error::MachineError;
 use crate::hart::Privilege;
 use crate::machine::Machine;
@@ -108,8 +109,12 @@ pub struct ConflictResult {
     pub requester: String,
     /// The instruction that first accessed the word in the transaction that had it.
     pub holder: String,
-    /// Physical address of the word, with the symbol where there is one.
+    /// The name of the word: its symbol, or the member of the kernel's object in which it lies; its physical address where
+    /// neither is known. Words of different objects have one name.
     pub address: String,
+    /// Physical address of the word; 0 in documents of earlier versions.
+    #[serde(default)]
+    pub physical_address: u64,
     pub requester_is_transactional: bool,
     pub requester_writes: bool,
     pub winner: Winner,
@@ -249,7 +254,8 @@ impl ResultDocument {
 /// When a disk image cannot be read for the digest.
 pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> Result<ResultDocument, MachineError> {
     let digest = machine.digest()?;
-    let region = machine.region();
+    let region = machine.named_region();
+    let names = region.names.clone().unwrap_or_default();
     let counters = region.counters.iter().zip(&region.queues);
     let harts = region.modes.iter().zip(&region.instructions).zip(counters).zip(&region.transactions);
     let harts =
@@ -282,11 +288,11 @@ pub fn document(machine: &mut Machine, outcome: &Outcome, host_seconds: f64) -> 
         region_cycles: region.cycles,
         harts: harts.collect(),
         functions: functions(symbols, &region.samples),
-        sections: region.sections.sections(symbols),
+        sections: region.sections.sections(symbols, &names),
         section_totals: region.sections.totals(),
-        section_locks: region.sections.locks(symbols),
+        section_locks: region.sections.locks(&names),
         transaction_sizes: region.sizes,
-        conflicts: conflicts(symbols, &region.conflicts, &region.conflict_kinds),
+        conflicts: conflicts(symbols, &names, &region.conflicts, &region.conflict_kinds),
         conflict_totals: region.conflicts.sum(),
         conflict_kinds: conflict_kinds(&region.conflict_kinds),
         devices: machine.bus.statistics(),
@@ -301,11 +307,6 @@ pub(crate) fn place(symbols: Option<&SymbolTable>, address: u64) -> String {
     name(symbols.and_then(|symbols| symbols.lookup(address)), address)
 }
 
-/// The same for a physical address of data.
-pub(crate) fn data_place(symbols: Option<&SymbolTable>, address: u64) -> String {
-    name(symbols.and_then(|symbols| symbols.lookup_physical_data(address)), address)
-}
-
 /// A symbol and how far into it, or a number where there is none.
 pub(crate) fn name(symbol: Option<(&str, u64)>, address: u64) -> String {
     match symbol {
@@ -316,11 +317,17 @@ pub(crate) fn name(symbol: Option<(&str, u64)>, address: u64) -> String {
 }
 
 /// The conflicts of a profile, most lost cycles first.
-pub(crate) fn conflicts(symbols: Option<&SymbolTable>, profile: &Profile, kinds: &Kinds) -> Vec<ConflictResult> {
+pub(crate) fn conflicts(
+    symbols: Option<&SymbolTable>,
+    names: &DataNames,
+    profile: &Profile,
+    kinds: &Kinds,
+) -> Vec<ConflictResult> {
     let result = |(key, totals): (&ConflictKey, &ConflictTotals)| ConflictResult {
         requester: requester(symbols, key),
         holder: place(symbols, key.holder_pc),
-        address: data_place(symbols, key.address),
+        address: names.word(key.address),
+        physical_address: key.address,
         requester_is_transactional: key.requester_is_transactional,
         requester_writes: key.requester_writes,
         winner: Winner::of(key),

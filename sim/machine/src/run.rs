@@ -2,6 +2,7 @@
 
 use crate::accounting::trace::Tracer;
 use crate::configuration::Gear;
+use crate::data::DataNamer;
 use crate::error::MachineError;
 use crate::events::{End, Event};
 use crate::machine::Machine;
@@ -214,6 +215,9 @@ impl<'a> Runner<'a> {
             machine.bus.disk_digests()?;
         }
         let tracer = options.timeline.as_deref().map(Tracer::create).transpose()?;
+        if tracer.is_some() {
+            machine.types.read();
+        }
         machine.accounting.trace.set_enabled(tracer.is_some());
         machine.transactions.set_recording(tracer.is_some());
         let input_ended = !host.is_interactive();
@@ -397,8 +401,12 @@ impl<'a> Runner<'a> {
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.write(&mut self.machine.accounting.trace, self.machine.symbols.as_ref())?;
-            for conflict in self.machine.transactions.take_conflicts() {
-                tracer.conflict(&conflict, self.machine.symbols.as_ref())?;
+            let conflicts = self.machine.transactions.take_conflicts();
+            if !conflicts.is_empty() {
+                let namer = DataNamer::new(self.machine);
+                for conflict in &conflicts {
+                    tracer.conflict(conflict, self.machine.symbols.as_ref(), &namer)?;
+                }
             }
         }
         // A machine that is switched off has nothing to resume.

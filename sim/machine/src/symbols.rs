@@ -81,8 +81,19 @@ impl SymbolTable {
     /// The object at a physical address: of a program that runs untranslated, or of a Linux kernel, which lies in memory as it is
     /// linked.
     pub fn lookup_physical_data(&self, address: u64) -> Option<(&str, u64)> {
-        let linux = || address.checked_sub(MEMORY_BASE + LINUX_OFFSET_BYTES)?.checked_add(LINUX_LINK_ADDRESS);
-        self.lookup_data(address).or_else(|| self.lookup_data(linux()?))
+        self.lookup_data(self.linked_address_of_data(address)?)
+    }
+
+    /// The address that the object at a physical address was linked for; none where there is no object.
+    pub fn linked_address_of_data(&self, address: u64) -> Option<u64> {
+        let offset = address.checked_sub(MEMORY_BASE + LINUX_OFFSET_BYTES);
+        let linux = offset.and_then(|offset| offset.checked_add(LINUX_LINK_ADDRESS));
+        [Some(address), linux].into_iter().flatten().find(|linked| self.lookup_data(*linked).is_some())
+    }
+
+    /// The physical address of what a Linux kernel was linked with at an address.
+    pub(crate) fn physical_address_of_linux(linked: u64) -> Option<u64> {
+        linked.checked_sub(LINUX_LINK_ADDRESS)?.checked_add(MEMORY_BASE + LINUX_OFFSET_BYTES)
     }
 
     /// Number of text symbols.

@@ -140,7 +140,7 @@ fn by_address(data: &Data) -> Table {
     let mut rows = Vec::new();
     for group in &data.groups {
         for run in &group.runs {
-            for SectionLockResult { lock, totals } in costliest(run.result) {
+            for SectionLockResult { lock, totals, .. } in costliest(run.result) {
                 let cells = [
                     run.link.seed.into(),
                     lock.as_str().into(),

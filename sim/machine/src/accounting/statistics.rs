@@ -3,6 +3,7 @@
 
 use crate::accounting::critical_sections::report::SectionProfile;
 use crate::accounting::sizes::TransactionSizes;
+use crate::data::DataNames;
 use crate::hart::{Hart, ModeCycles, Privilege};
 use crate::machine::Machine;
 use concord_htm::kinds::Kinds;
@@ -55,6 +56,8 @@ pub struct Region {
     pub conflict_kinds: Kinds,
     /// The cost of critical sections.
     pub sections: SectionProfile,
+    /// The names of the data in these accounts, once the region has ended.
+    pub names: Option<DataNames>,
 }
 
 impl Statistics {
@@ -106,8 +109,17 @@ impl Machine {
     }
 
     pub(crate) fn end_region(&mut self) {
-        let region = self.region();
+        let region = self.named_region();
         self.accounting.statistics.region = Some(region);
+    }
+
+    /// [`Machine::region`] with the names of its data, which are those of now if the region goes on.
+    pub(crate) fn named_region(&mut self) -> Region {
+        let mut region = self.region();
+        if region.names.is_none() {
+            region.names = Some(self.data_names(&region));
+        }
+        region
     }
 
     fn latest_cycle(&self) -> u64 {
@@ -160,6 +172,7 @@ impl Machine {
             conflicts: self.transactions.profile().clone(),
             conflict_kinds: self.transactions.kinds().clone(),
             sections: self.accounting.critical_sections.profile(),
+            names: None,
         }
     }
 }

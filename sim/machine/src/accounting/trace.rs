@@ -1,10 +1,11 @@
 //! The activities of each hart over time, kept only if the run writes a timeline.
 
 use crate::accounting::timeline::{Timeline, Track};
+use crate::data::DataNamer;
 use crate::events::Event;
 use crate::hart::{Hart, Privilege};
 use crate::output::OutputError;
-use crate::result::{Winner, data_place, place, requester};
+use crate::result::{Winner, place, requester};
 use crate::symbols::SymbolTable;
 use concord_abi::htm::Cause;
 use concord_htm::profile::Conflict;
@@ -129,12 +130,17 @@ impl Tracer {
     }
 
     /// A conflict, on the track of the requester's transactions, or of the holder's if a device was the requester.
-    pub fn conflict(&mut self, conflict: &Conflict, symbols: Option<&SymbolTable>) -> Result<(), OutputError> {
+    pub fn conflict(
+        &mut self,
+        conflict: &Conflict,
+        symbols: Option<&SymbolTable>,
+        namer: &DataNamer,
+    ) -> Result<(), OutputError> {
         let key = &conflict.key;
         let arguments = [
             ("requester", &*requester(symbols, key)),
             ("holder", &place(symbols, key.holder_pc)),
-            ("address", &data_place(symbols, key.address)),
+            ("address", &namer.word(key.address)),
             ("winner", Winner::of(key).name()),
             ("rule", key.rule.name()),
         ];

@@ -17,6 +17,7 @@ use crate::output::AtomicFile;
 use crate::saving::changes::Changed;
 use crate::symbols::SymbolTable;
 use crate::transaction::Transactions;
+use crate::types::{TypeFile, Types};
 use concord_dev::{Bus, BusState};
 use concord_htm::kinds::Kinds;
 use concord_mem::ram::PAGE_BYTES;
@@ -27,7 +28,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"CONCORDS";
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 const HEADER_BYTES: usize = MAGIC.len() + 4;
 /// RAM is mostly text, code and zeroes; higher levels cost far more time than they save space.
 const COMPRESSION_LEVEL: i32 = 1;
@@ -68,6 +69,7 @@ struct State {
     origins: Origins,
     console: Console,
     symbols: Option<SymbolTable>,
+    types: Option<Types>,
     next_turns: Vec<u64>,
     external_interrupts: u64,
     instructions: u64,
@@ -77,6 +79,7 @@ impl Machine {
     /// Writes a snapshot. The machine goes on as if nothing had happened.
     pub fn save(&mut self, path: &Path) -> Result<(), MachineError> {
         self.bus.disk_digests()?;
+        self.types.read();
         let state = State {
             configuration: self.configuration.clone(),
             changed: self.changed.clone(),
@@ -91,6 +94,7 @@ impl Machine {
             origins: self.accounting.origins.clone(),
             console: self.console.clone(),
             symbols: self.symbols.clone(),
+            types: self.types.types().cloned(),
             next_turns: self.order.next_turns.clone(),
             external_interrupts: self.order.external_interrupts,
             instructions: self.accounting.instructions,
@@ -170,6 +174,7 @@ impl Machine {
         }
         machine.console = state.console;
         machine.symbols = state.symbols;
+        machine.types = TypeFile::Read(state.types);
         machine.order.next_turns = state.next_turns;
         machine.order.external_interrupts = state.external_interrupts;
         machine.accounting.instructions = state.instructions;

@@ -4,6 +4,7 @@ use super::CriticalSections;
 use super::locks::LockTotals;
 use super::site::{Site, Totals};
 use crate::accounting::origins::Origin;
+use crate::data::{DataNames, is_address};
 use crate::result::name;
 use crate::symbols::SymbolTable;
 use concord_abi::hint::SectionKind;
@@ -83,7 +84,7 @@ pub struct SectionResult {
     pub kind: String,
     /// The number of different locks, up to 256.
     pub locks: usize,
-    /// The lock, if it is always the same and has a symbol.
+    /// The name of the lock, if all its locks have one: that of a variable, or of a member of the kernel's objects.
     pub lock: Option<String>,
     #[serde(flatten)]
     pub totals: SectionTotals,
@@ -94,8 +95,11 @@ pub struct SectionResult {
 /// All sections of one lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SectionLockResult {
-    /// The address, with the symbol if there is one.
+    /// The name as that of a conflict's word, or the address.
     pub lock: String,
+    /// The address that the guest's hints gave; 0 in documents of earlier versions.
+    #[serde(default)]
+    pub address: u64,
     #[serde(flatten)]
     pub totals: LockTotals,
 }
@@ -156,14 +160,14 @@ impl CriticalSections {
 
 impl SectionProfile {
     /// The call sites, the costliest first.
-    pub fn sections(&self, symbols: Option<&SymbolTable>) -> Vec<SectionResult> {
+    pub fn sections(&self, symbols: Option<&SymbolTable>, names: &DataNames) -> Vec<SectionResult> {
         let mut sites: Vec<&Site> = self.sites.iter().collect();
         sites.sort_by_key(|site| {
             let totals = &site.totals;
             let count = totals.locked + totals.transactional;
             (Reverse(totals.cost_cycles()), Reverse(count), site.address, site.kind)
         });
-        sites.into_iter().map(|site| section(symbols, site)).collect()
+        sites.into_iter().map(|site| section(symbols, names, site)).collect()
     }
 
     /// The sums by kind.
@@ -181,20 +185,31 @@ impl SectionProfile {
     }
 
     /// The costliest locks.
-    pub fn locks(&self, symbols: Option<&SymbolTable>) -> Vec<SectionLockResult> {
+    pub fn locks(&self, names: &DataNames) -> Vec<SectionLockResult> {
         let result = |(lock, totals): &(u64, LockTotals)| SectionLockResult {
-            lock: name(symbols.and_then(|symbols| symbols.lookup_data(*lock)), *lock),
+            lock: names.lock(*lock),
+            address: *lock,
             totals: *totals,
         };
         self.locks.iter().map(result).collect()
     }
+
+    /// The addresses of all locks in these accounts, of some of them repeatedly.
+    pub fn lock_addresses(&self) -> impl Iterator<Item = u64> {
+        let of_sites = self.sites.iter().flat_map(|site| site.locks.iter().copied());
+        self.locks.iter().map(|(lock, _)| *lock).chain(of_sites)
+    }
 }
 
-fn section(symbols: Option<&SymbolTable>, site: &Site) -> SectionResult {
-    let only = match site.locks.as_slice() {
-        [only] => symbols.and_then(|symbols| symbols.lookup_data(*only)).map(|found| name(Some(found), *only)),
-        _ => None,
-    };
+/// The name that all locks of a call site have, if it is one.
+fn common_name(names: &DataNames, locks: &[u64]) -> Option<String> {
+    let (first, others) = locks.split_first()?;
+    let first = names.lock(*first);
+    let is_common = !is_address(&first) && others.iter().all(|lock| names.lock(*lock) == first);
+    is_common.then_some(first)
+}
+
+fn section(symbols: Option<&SymbolTable>, names: &DataNames, site: &Site) -> SectionResult {
     SectionResult {
         site: match site.address {
             0 => "[others]".to_owned(),
@@ -202,7 +217,7 @@ fn section(symbols: Option<&SymbolTable>, site: &Site) -> SectionResult {
         },
         kind: kind_name(site.kind),
         locks: site.locks.len(),
-        lock: only,
+        lock: common_name(names, &site.locks),
         totals: totals(&site.totals),
         io_restarts_at: exclusive_functions(symbols, &site.totals.restarts.exclusive_at),
     }

@@ -1,6 +1,7 @@
 use super::report::{SectionLockResult, SectionResult};
 use super::*;
 use crate::accounting::origins::Origin;
+use crate::data::DataNames;
 use concord_abi::htm::Cause;
 use std::collections::BTreeMap;
 
@@ -60,12 +61,12 @@ impl Guest {
 
     /// The results by call site, as far as they are at addresses.
     fn results(&self) -> BTreeMap<u64, SectionResult> {
-        let results = self.sections.profile().sections(None);
+        let results = self.sections.profile().sections(None, &DataNames::default());
         results.into_iter().filter_map(|result| Some((address(&result.site)?, result))).collect()
     }
 
     fn locks(&self) -> Vec<SectionLockResult> {
-        self.sections.profile().locks(None)
+        self.sections.profile().locks(&DataNames::default())
     }
 
     /// Nothing is open and nothing waits.
@@ -143,7 +144,7 @@ fn spins_that_no_section_takes_over_belong_to_no_call_site() {
         guest.spin(0, 1000 * lock, 0x1000 + 64 * lock);
         guest.say(0, 1000 * lock + 7, Hint::LockSpinAbandoned as u16, 0x1000 + 64 * lock, 0);
     }
-    let results = guest.sections.profile().sections(None);
+    let results = guest.sections.profile().sections(None, &DataNames::default());
     assert_eq!((results.len(), results[0].site.as_str(), results[0].totals.spin_cycles), (1, "[others]", 7));
 }
 
@@ -417,7 +418,8 @@ fn totals_are_sums_by_kind_and_the_costliest_come_first() {
         }
     }
     let profile = guest.sections.profile();
-    let spins: Vec<u64> = profile.sections(None).iter().map(|result| result.totals.spin_cycles).collect();
+    let spins: Vec<u64> =
+        profile.sections(None, &DataNames::default()).iter().map(|result| result.totals.spin_cycles).collect();
     assert_eq!(spins, [14, 14, 13, 13, 12, 12, 11, 11, 10, 10]);
     let totals = profile.totals();
     let sums: Vec<(&str, u64)> = totals.iter().map(|(kind, totals)| (kind.as_str(), totals.spin_cycles)).collect();

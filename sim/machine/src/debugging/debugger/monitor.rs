@@ -1,6 +1,7 @@
 //! `monitor` commands: what gdb has no notion of. They only look, so that the run stays what it was.
 
 use super::target::{activity_name, privilege_name};
+use crate::data::DataNamer;
 use crate::error::MachineError;
 use crate::machine::Machine;
 use crate::result::{conflicts, name, place};
@@ -84,10 +85,9 @@ fn transactions(machine: &Machine) -> String {
 
 fn worst_conflicts(machine: &Machine) -> String {
     let mut text = String::new();
-    let profile = machine.transactions.profile();
-    for conflict in
-        conflicts(machine.symbols.as_ref(), profile, machine.transactions.kinds()).iter().take(CONFLICTS_SHOWN)
-    {
+    let (profile, kinds) = (machine.transactions.profile(), machine.transactions.kinds());
+    let names = DataNamer::new(machine).names(profile.iter().map(|(key, _)| key.address), []);
+    for conflict in conflicts(machine.symbols.as_ref(), &names, profile, kinds).iter().take(CONFLICTS_SHOWN) {
         let _ = writeln!(
             text,
             "{} cycles lost in {} conflicts: requester {}, holder {}, address {}; the {} wins",
