@@ -18,13 +18,13 @@ const TITLE: &str = "The conflicts that cost most";
 const NOTE: &str = "The requester's access finds the word in the transaction of the holder, whose first access to it is named. The loser's \
                     cycles since its begin or last restart are lost; its back-off after that is apart. A holder that had not written the word \
                     had read it. Means over the seeds; the share is of all cycles that conflicts \
-                    cost. Words without a symbol lie elsewhere in each run and count together.";
+                    cost. Objects of one type have one name and count together, and so do all words of which only the address is known.";
 
 /// Pairs of a group that the table has.
 const PAIRS_MAX: usize = 5;
 /// Pairs of functions that have a colour of their own in the charts.
 const COLOURS_MAX: usize = 7;
-const NO_SYMBOL: &str = "[no symbol]";
+const NO_NAME: &str = "[no name]";
 const OTHERS: &str = "all others";
 
 /// What two conflicts share to be counted together over the seeds.
@@ -44,11 +44,11 @@ type Conflicts<'a> = Vec<(usize, &'a ConflictResult)>;
 
 impl Pair {
     fn of(conflict: &ConflictResult) -> Pair {
-        let has_symbol = !conflict.address.starts_with("0x");
+        let has_name = !conflict.address.starts_with("0x");
         Pair {
             requester: conflict.requester.clone(),
             holder: conflict.holder.clone(),
-            address: if has_symbol { conflict.address.clone() } else { NO_SYMBOL.to_owned() },
+            address: if has_name { conflict.address.clone() } else { NO_NAME.to_owned() },
             winner: conflict.winner,
             rule: conflict.rule,
             requester_is_transactional: conflict.requester_is_transactional,

@@ -16,10 +16,10 @@ pub struct Locks;
 /// Locks of a workload that a table has.
 const LOCKS_MAX: usize = 5;
 
-const NOTE: &str = "The rank is by the cycles lost to spinning and restarts on the kernel that lost most. A lock without a symbol, such \
-                    as one in an inode, has the name of the function that takes it. Restarts count at the lock of the outermost section.";
+const NOTE: &str = "The rank is by the cycles lost to spinning and restarts on the kernel that lost most. Locks in \
+                    objects of one type count as one; a lock without a name has that of the function that takes it. Restarts count at the lock of the outermost section.";
 
-/// A lock's symbol where there is one, and otherwise the function that takes it.
+/// A lock's name where all locks of the call site have one, and otherwise the function that takes it.
 fn name(section: &SectionResult) -> String {
     match &section.lock {
         Some(lock) => lock.clone(),
@@ -125,11 +125,12 @@ fn cells(group: &GroupData, sections: &Sections) -> Vec<Cell> {
 }
 
 /// The same by the address of the lock, so that a lock that many call sites take is seen; of each run by itself, because a lock
-/// without a symbol lies elsewhere in each.
+/// in an object lies elsewhere in each.
 fn by_address(data: &Data) -> Table {
     let columns = [
         Column::new("seed", "seed", Show::Count),
         Column::new("lock", "lock", Show::Text),
+        Column::new("address", "address", Show::Text).on_page(),
         Column::new("locked", "as a lock", Show::Count),
         Column::new("transactional", "as a transaction", Show::Count),
         Column::new("spin_cycles", "spinning (cycles)", Show::Count),
@@ -140,10 +141,11 @@ fn by_address(data: &Data) -> Table {
     let mut rows = Vec::new();
     for group in &data.groups {
         for run in &group.runs {
-            for SectionLockResult { lock, totals, .. } in costliest(run.result) {
+            for SectionLockResult { lock, address, totals } in costliest(run.result) {
                 let cells = [
                     run.link.seed.into(),
                     lock.as_str().into(),
+                    format!("{address:#x}").into(),
                     totals.locked.into(),
                     totals.transactional.into(),
                     totals.spin_cycles.into(),
@@ -158,7 +160,8 @@ fn by_address(data: &Data) -> Table {
     Table {
         name: "lock_addresses".to_owned(),
         title: format!("The {LOCKS_MAX} single locks that cost most in each run"),
-        note: "By the address of the lock, with its symbol where there is one.".to_owned(),
+        note: "By the address of the lock; the name is that of its variable, or of its member in objects of its type."
+            .to_owned(),
         columns: data.headings().columns(columns),
         rows,
         group_columns: 2,
