@@ -190,14 +190,14 @@ fn missed_snapshot(path: &Path, exit: Exit) -> anyhow::Result<Exit> {
 fn name_by(machine: &mut Machine, symbols: Option<SymbolTable>, path: Option<&Path>) {
     if let Some((symbols, path)) = symbols.zip(path) {
         machine.set_symbols(symbols);
-        machine.set_types_file(path);
+        machine.set_types_file(path, false);
     } else if let Some(path) = guest::symbols_of(&machine.configuration().kernel)
         // Without them functions still have the names that the kernel carries.
         && let Ok(symbols) = SymbolTable::from_file(&path)
     {
         machine.set_symbols(symbols);
         if !machine.has_types() {
-            machine.set_types_file(&path);
+            machine.set_types_file(&path, true);
         }
     }
 }

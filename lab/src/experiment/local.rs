@@ -4,6 +4,7 @@ use super::Error;
 use super::cell::{BeginsAt, Cell, CellFile};
 use super::executor::{BootEnd, Executor, Folders, RunEnd, Watcher};
 use super::store;
+use crate::guest::symbols_of;
 use concord_machine::result;
 use concord_machine::run::{self, Host, Limits, Options, SnapshotEvent};
 use concord_machine::symbols::SymbolTable;
@@ -26,7 +27,8 @@ impl Local {
         if let Some(path) = &cell.start.symbols {
             let symbols = SymbolTable::from_file(path);
             machine.set_symbols(symbols.map_err(|error| Error::Request(error.to_string()))?);
-            machine.set_types_file(path);
+            let is_kept = symbols_of(&cell.start.configuration.kernel).as_ref() == Some(path);
+            machine.set_types_file(path, is_kept);
         }
         self.choose_executor(&mut machine)?;
         Ok(machine)

@@ -90,7 +90,7 @@ fn conflicts_have_the_member_of_the_object_that_they_are_at() {
     let vmlinux = artifact("kernel", "vmlinux");
     let mut machine = Machine::new(configuration).unwrap();
     machine.set_symbols(SymbolTable::from_file(&vmlinux).unwrap());
-    machine.set_types_file(&vmlinux);
+    machine.set_types_file(&vmlinux, false);
     let folder = tempfile::tempdir().unwrap();
     let snapshot = folder.path().join("region");
     let named = run(machine, snapshot_at(SnapshotEvent::RegionBegin, &snapshot), Typist::default()).healthy();

@@ -127,9 +127,10 @@ impl<'a> DataNamer<'a> {
 
 impl Machine {
     /// The file whose debugging information says of which types the guest's data are. It is read if there is something to
-    /// be named by it, and may have none.
-    pub fn set_types_file(&mut self, path: &Path) {
-        self.types = TypeFile::Unread(path.to_owned());
+    /// be named by it, and may have none. With `is_kept` it is one that never changes, in a folder of the program's own: what was
+    /// read of it is kept there, because reading takes half a second.
+    pub fn set_types_file(&mut self, path: &Path, is_kept: bool) {
+        self.types = TypeFile::Unread { path: path.to_owned(), is_kept };
     }
 
     /// Whether this machine has read types, or the snapshot that it resumes had them.

@@ -34,7 +34,7 @@ impl Machine {
         }
         machine.memory.note_loaded(loaded.device_tree_address, tree.len() as u64);
         machine.symbols = loaded.symbols;
-        machine.types = TypeFile::Unread(machine.configuration.kernel.clone());
+        machine.types = TypeFile::Unread { path: machine.configuration.kernel.clone(), is_kept: false };
         machine.start_hart(0, loaded.entry, loaded.device_tree_address, 0);
         if machine.configuration.check_isolation {
             machine.watch_isolation();

@@ -239,7 +239,7 @@ fn variables_that_are_written_have_their_members() {
 fn a_file_without_debugging_information_has_no_types() {
     assert_eq!(Types::from_elf(&elf(&[], false), &WANTED).expect("a file"), None);
     assert!(matches!(Types::from_elf(b"\x7fELF", &WANTED), Err(TypesError::Elf(_))));
-    let mut missing = TypeFile::Unread("no/such/vmlinux".into());
+    let mut missing = TypeFile::Unread { path: "no/such/vmlinux".into(), is_kept: false };
     missing.read();
     assert!(missing.types().is_none());
 }
