@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* All headers and the compiler's transactions in one file, which is C and C++. */
-#ifdef __cplusplus
-extern "C" {
-#endif
 #include <tm/interrupt.h>
 #include <tm/lock.h>
 #include <tm/signals.h>
 #include <tm/tm.h>
-#ifdef __cplusplus
-}
-#endif
 
 static struct tm_byte_lock byte = TM_BYTE_LOCK_INITIALIZER;
 static struct tm_test_and_set_lock test_and_set = TM_TEST_AND_SET_LOCK_INITIALIZER;

@@ -12,6 +12,21 @@
 #else
 #define TM_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
+
+/*
+ * Around the declarations of each header: C++ uses their names of C, and a shared object shows them. Everything else in
+ * that is hidden (-fvisibility=hidden).
+ */
+#ifdef __cplusplus
+#define TM_LINKAGE_BEGIN extern "C" {
+#define TM_LINKAGE_END }
+#else
+#define TM_LINKAGE_BEGIN
+#define TM_LINKAGE_END
+#endif
+#define TM_DECLARATIONS_BEGIN TM_LINKAGE_BEGIN _Pragma("GCC visibility push(default)")
+#define TM_DECLARATIONS_END _Pragma("GCC visibility pop") TM_LINKAGE_END
+
 #define TM_INLINE static inline __attribute__((always_inline))
 
 #endif

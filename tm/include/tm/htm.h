@@ -30,6 +30,8 @@
 
 #include <tm/statistics.h>
 
+TM_DECLARATIONS_BEGIN
+
 enum tm_htm_kind {
     TM_HTM_UNKNOWN,
     TM_HTM_NONE,
@@ -190,5 +192,7 @@ TM_INLINE bool tm_htm_may_retry(unsigned long status, struct tm_htm_tries *tries
 #define tm_htm_section_begin() tm_htm_begin()
 #define tm_htm_section_commit() tm_htm_commit()
 #endif
+
+TM_DECLARATIONS_END
 
 #endif

@@ -8,6 +8,8 @@
 
 #include <tm/port.h>
 
+TM_DECLARATIONS_BEGIN
+
 struct tm_transaction;
 
 /*
@@ -41,5 +43,7 @@ void tm_level_drain(struct tm_transaction *level);
 
 /* Gives back the memory of all contexts. None of them is in use. */
 void tm_contexts_free(void);
+
+TM_DECLARATIONS_END
 
 #endif

@@ -11,6 +11,8 @@
 
 #include <tm/port.h>
 
+TM_DECLARATIONS_BEGIN
+
 #ifndef TM_STATISTICS
 #define TM_STATISTICS 0
 #endif
@@ -93,5 +95,7 @@ TM_INLINE void tm_statistics_add(enum tm_statistic statistic)
     (void)statistic;
 }
 #endif
+
+TM_DECLARATIONS_END
 
 #endif

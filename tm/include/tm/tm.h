@@ -29,6 +29,8 @@
 
 #include <tm/port.h>
 
+TM_DECLARATIONS_BEGIN
+
 /* Options of tm_start. */
 #define TM_READ_ONLY 1u /* Only loads, which need leave no record. A store restarts the transaction without this. */
 #define TM_PESSIMISTIC 2u /* Loads lock what they read, so no other transaction invalidates it. */
@@ -167,5 +169,7 @@ void tm_read_counts(struct tm_counts *counts);
 
 /* "tl2" or "2pl". */
 extern const char tm_algorithm_name[];
+
+TM_DECLARATIONS_END
 
 #endif

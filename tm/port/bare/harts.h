@@ -8,10 +8,14 @@
 
 #include <tm/port.h>
 
+TM_DECLARATIONS_BEGIN
+
 /*
  * Makes the calling hart the processor of this number, and handles its traps. Each hart calls it before any other
  * function of the library.
  */
 void tm_bare_hart_start(unsigned processor);
+
+TM_DECLARATIONS_END
 
 #endif

@@ -10,6 +10,8 @@
 
 #include <tm/lock/holder.h>
 
+TM_DECLARATIONS_BEGIN
+
 struct tm_byte_lock {
     /* 0 free, 1 held. */
     uint32_t locked;
@@ -46,5 +48,7 @@ TM_INLINE void tm_byte_lock_release(struct tm_byte_lock *lock)
     tm_lock_releases(lock, "byte");
     __atomic_store_n(&lock->locked, 0, __ATOMIC_RELEASE);
 }
+
+TM_DECLARATIONS_END
 
 #endif

@@ -49,6 +49,8 @@
 #include <tm/htm.h>
 #include <tm/lock/queued.h>
 
+TM_DECLARATIONS_BEGIN
+
 struct tm_cx_lock {
     struct tm_queued_lock queued;
 };
@@ -130,5 +132,7 @@ TM_INLINE void cx_end(struct tm_cx_lock *lock)
 #endif
     tm_htm_section_commit();
 }
+
+TM_DECLARATIONS_END
 
 #endif

@@ -11,6 +11,8 @@
 #include <tm/port.h>
 #include <tm/statistics.h>
 
+TM_DECLARATIONS_BEGIN
+
 #ifndef TM_CHECKING
 #define TM_CHECKING 0
 #endif
@@ -48,5 +50,7 @@ TM_INLINE void tm_lock_holder_clear(uint32_t *holder, const char *kind, const vo
 #define tm_lock_releases(lock, kind) ((void)0)
 #define tm_lock_releases_shared(lock, kind, held) ((void)0)
 #endif
+
+TM_DECLARATIONS_END
 
 #endif

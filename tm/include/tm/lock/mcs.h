@@ -16,6 +16,8 @@
 
 #include <tm/lock/holder.h>
 
+TM_DECLARATIONS_BEGIN
+
 struct tm_mcs_node {
     struct tm_mcs_node *next;
     uint32_t waiting;
@@ -74,5 +76,7 @@ TM_INLINE void tm_mcs_lock_release(struct tm_mcs_lock *lock, struct tm_mcs_node 
         !__atomic_compare_exchange_n(&lock->tail, &tail, NULL, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         tm_mcs_lock_hand_over(node);
 }
+
+TM_DECLARATIONS_END
 
 #endif

@@ -28,6 +28,8 @@
 
 #include <tm/lock/queue_word.h>
 
+TM_DECLARATIONS_BEGIN
+
 #define TM_PARAVIRTUALIZED_LOCK_SLEEPING 0x2u
 
 /* Turns for which a waiter stays awake: more than a sleep and a wake-up cost. */
@@ -74,5 +76,7 @@ TM_INLINE void tm_paravirtualized_lock_release(struct tm_paravirtualized_lock *l
                     TM_PARAVIRTUALIZED_LOCK_SLEEPING))
         tm_paravirtualized_lock_wake(lock);
 }
+
+TM_DECLARATIONS_END
 
 #endif

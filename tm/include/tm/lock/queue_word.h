@@ -16,6 +16,8 @@
 
 #include <tm/lock/holder.h>
 
+TM_DECLARATIONS_BEGIN
+
 union tm_queue_word {
     uint32_t value;
     /* Little-endian, as both processors are. */
@@ -40,5 +42,7 @@ TM_INLINE bool tm_queue_word_take(union tm_queue_word *word)
 
     return __atomic_compare_exchange_n(&word->value, &free, TM_QUEUE_LOCKED, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
+
+TM_DECLARATIONS_END
 
 #endif

@@ -24,6 +24,8 @@
 
 #include <tm/lock/queue_word.h>
 
+TM_DECLARATIONS_BEGIN
+
 struct tm_queued_lock {
     union tm_queue_word word;
     TM_LOCK_HOLDER
@@ -59,5 +61,7 @@ TM_INLINE void tm_queued_lock_release(struct tm_queued_lock *lock)
     tm_lock_releases(lock, "queued");
     __atomic_store_n(&lock->word.locked, 0, __ATOMIC_RELEASE);
 }
+
+TM_DECLARATIONS_END
 
 #endif

@@ -27,6 +27,8 @@
 
 #include <tm/lock/queued.h>
 
+TM_DECLARATIONS_BEGIN
+
 #define TM_QUEUED_RW_WRITER 0xffu
 #define TM_QUEUED_RW_WAITING 0x100u
 #define TM_QUEUED_RW_READER 0x200u
@@ -117,5 +119,7 @@ TM_INLINE void tm_queued_rw_lock_write_release(struct tm_queued_rw_lock *lock)
     tm_lock_releases(lock, "queued_rw");
     __atomic_store_n(&lock->writer, 0, __ATOMIC_RELEASE);
 }
+
+TM_DECLARATIONS_END
 
 #endif

@@ -12,6 +12,8 @@
 
 #include <tm/lock/holder.h>
 
+TM_DECLARATIONS_BEGIN
+
 struct tm_test_and_set_lock {
     /* 0 free, 1 held. */
     uint32_t locked;
@@ -48,5 +50,7 @@ TM_INLINE void tm_test_and_set_lock_release(struct tm_test_and_set_lock *lock)
     tm_lock_releases(lock, "test-and-set");
     __atomic_store_n(&lock->locked, 0, __ATOMIC_RELEASE);
 }
+
+TM_DECLARATIONS_END
 
 #endif

@@ -17,6 +17,8 @@
 
 #include <tm/lock/holder.h>
 
+TM_DECLARATIONS_BEGIN
+
 struct tm_ticket_lock {
     union {
         uint32_t word;
@@ -66,5 +68,7 @@ TM_INLINE void tm_ticket_lock_release(struct tm_ticket_lock *lock)
     tm_lock_releases(lock, "ticket");
     __atomic_store_n(&lock->serving, (uint16_t)(serving + 1), __ATOMIC_RELEASE);
 }
+
+TM_DECLARATIONS_END
 
 #endif

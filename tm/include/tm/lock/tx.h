@@ -51,6 +51,8 @@
 #include <tm/htm.h>
 #include <tm/lock/queued_rw.h>
 
+TM_DECLARATIONS_BEGIN
+
 struct tm_tx_lock {
     struct tm_queued_rw_lock rw TM_ALIGNED_TO_LINE;
     /* 1 while a processor writes. It is in the read sets of inner sections, so it has another line than the lock. */
@@ -122,5 +124,7 @@ TM_INLINE void tx_spin_unlock(struct tm_tx_lock *lock)
         tm_queued_rw_lock_write_release(&lock->rw);
     }
 }
+
+TM_DECLARATIONS_END
 
 #endif

@@ -26,6 +26,8 @@
 
 #include <tm/lock/queue_word.h>
 
+TM_DECLARATIONS_BEGIN
+
 /*
  * Turns between two attempts: of the head's successor, and the maximum, for waiters far back. Powers of two. The
  * library may be built with others; with 1 and 1 every waiter is as likely to steal as the head.
@@ -78,5 +80,7 @@ TM_INLINE void tm_unfair_lock_release(struct tm_unfair_lock *lock)
     tm_lock_releases(lock, "unfair");
     __atomic_store_n(&lock->word.locked, 0, __ATOMIC_RELEASE);
 }
+
+TM_DECLARATIONS_END
 
 #endif

@@ -4,6 +4,10 @@
  */
 #pragma once
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef unsigned long u64;
 typedef unsigned int u32;
 typedef unsigned char u8;
@@ -64,3 +68,7 @@ struct sbi_result sbi_call(u64 extension, u64 function, u64 argument0, u64 argum
 #define SBI_EXTENSION_RESET 0x53525354
 #define SBI_RESET_SHUTDOWN 0
 #define SBI_RESET_COLD_REBOOT 1
+
+#ifdef __cplusplus
+}
+#endif

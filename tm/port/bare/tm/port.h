@@ -15,6 +15,8 @@
 
 #include <tm/compiler.h>
 
+TM_DECLARATIONS_BEGIN
+
 #define TM_PROCESSORS_MAX 64
 #define TM_CACHE_LINE_SIZE 64
 
@@ -196,5 +198,7 @@ void tm_port_free(void *memory);
 TM_INLINE void tm_port_heavy_fence(void)
 {
 }
+
+TM_DECLARATIONS_END
 
 #endif

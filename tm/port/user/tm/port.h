@@ -9,11 +9,12 @@
 #define TM_PORT_H
 
 #include <stdbool.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <tm/compiler.h>
+
+TM_DECLARATIONS_BEGIN
 
 #define TM_CACHE_LINE_SIZE 64
 
@@ -136,5 +137,7 @@ void tm_port_heavy_fence(void);
 /* Blocks and restores the signals whose handlers contain transactions, while one runs alone. */
 unsigned long tm_port_interrupts_disable(void);
 void tm_port_interrupts_restore(unsigned long interrupts);
+
+TM_DECLARATIONS_END
 
 #endif

@@ -19,6 +19,10 @@
 
 #include <signal.h>
 
+#include <tm/compiler.h>
+
+TM_DECLARATIONS_BEGIN
+
 /* Nested handlers of one thread. */
 #define TM_SIGNAL_LEVELS_MAX 4u
 
@@ -37,5 +41,7 @@ int tm_signals_prepare(unsigned levels);
 /* In a handler installed with SA_SIGINFO: `context` is its third argument. */
 void tm_signal_enter(void *context);
 void tm_signal_leave(void);
+
+TM_DECLARATIONS_END
 
 #endif
