@@ -7,7 +7,7 @@
  * - A transaction has a mode (Schultz, "Using Software Transactional Memory in Interrupt-Driven Systems", 2009).
  *
  *     if (tm_start(0) == TM_STARTED) {
- *         tm_store64(&to, tm_load64(&to) + 1);
+ *         tm_store(&to, tm_load(&to) + 1);
  *         tm_commit();
  *     }
  *
@@ -100,14 +100,7 @@ void tm_store_local16(uint16_t *address, uint16_t value);
 void tm_store_local32(uint32_t *address, uint32_t value);
 void tm_store_local64(uint64_t *address, uint64_t value);
 
-/* A machine word, and a pointer. */
-#define tm_load(address) tm_load64(address)
-#define tm_store(address, value) tm_store64(address, value)
-#define tm_store_local(address, value) tm_store_local64(address, value)
-#define tm_load_pointer(address) \
-    ((__typeof__(*(address)))(uintptr_t)tm_load64((const uint64_t *)(const void *)(address)))
-#define tm_store_pointer(address, value) \
-    tm_store64((uint64_t *)(void *)(address), (uint64_t)(uintptr_t)(__typeof__(*(address)))(value))
+/* tm_load, tm_store and tm_store_local are those of the object's type, from <tm/access.h> at the end. */
 
 /*
  * Allocates memory that a restart or a cancel frees again. `flags` goes to the host's allocator (Linux: GFP_KERNEL and the like; elsewhere
@@ -171,5 +164,7 @@ void tm_read_counts(struct tm_counts *counts);
 extern const char tm_algorithm_name[];
 
 TM_DECLARATIONS_END
+
+#include <tm/access.h>
 
 #endif
