@@ -4,6 +4,7 @@
  * Where it departs from the paper:
  * - tm_start takes no jump buffer. It returns again at each restart, and keeps the registers in the thread's own state.
  * - Restarting (tm_abort) and giving up (tm_cancel) are told apart.
+ * - Its macros TM_LOAD64 and so on are the functions tm_load64 and so on, without a second name.
  * - A transaction has a mode (Schultz, "Using Software Transactional Memory in Interrupt-Driven Systems", 2009).
  *
  *     if (tm_start(0) == TM_STARTED) {
@@ -120,23 +121,6 @@ void tm_free(void *memory);
 void tm_lock(uint64_t *lock);
 void tm_unlock(uint64_t *lock);
 void tm_weak_lock(uint64_t *lock);
-
-/* The paper's names. */
-#define TM_LOAD8(address) tm_load8(address)
-#define TM_LOAD16(address) tm_load16(address)
-#define TM_LOAD32(address) tm_load32(address)
-#define TM_LOAD64(address) tm_load64(address)
-#define TM_STORE8(address, value) tm_store8(address, value)
-#define TM_STORE16(address, value) tm_store16(address, value)
-#define TM_STORE32(address, value) tm_store32(address, value)
-#define TM_STORE64(address, value) tm_store64(address, value)
-#define TM_STORE_LOCAL8(address, value) tm_store_local8(address, value)
-#define TM_STORE_LOCAL16(address, value) tm_store_local16(address, value)
-#define TM_STORE_LOCAL32(address, value) tm_store_local32(address, value)
-#define TM_STORE_LOCAL64(address, value) tm_store_local64(address, value)
-#define TM_LOCK(lock) tm_lock(lock)
-#define TM_UNLOCK(lock) tm_unlock(lock)
-#define TM_WEAK_LOCK(lock) tm_weak_lock(lock)
 
 /* Counted for each context, and of the calling one. */
 struct tm_counts {
