@@ -53,7 +53,7 @@ const FILE_SYSTEM: &str = "to make and check file systems";
 const LIBRARY: &str = "to check the library of locks and transactions as it is installed";
 const COMPARE: &str = "to compare with another simulator in tests and benchmarks";
 
-const REQUIREMENTS: [Requirement; 38] = [
+const REQUIREMENTS: [Requirement; 39] = [
     program("riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "to compile for riscv64"),
     program("riscv64-linux-gnu-ld", "binutils-riscv64-linux-gnu", "to link for riscv64"),
     file("/usr/riscv64-linux-gnu/lib/libc.a", "libc6-dev-riscv64-cross", "to link guest programs"),
@@ -85,6 +85,7 @@ const REQUIREMENTS: [Requirement; 38] = [
     program("mandoc", "mandoc", LIBRARY),
     program("pkg-config", "pkgconf", LIBRARY),
     program("clang", "clang", LIBRARY),
+    program("g++", "g++", LIBRARY),
     program("gcc-12", "gcc-12", "to build modules for Debian's amd64 kernel"),
     file("/usr/lib/x86_64-linux-gnu/libc.a", "libc6-dev", "to link guest programs"),
     program("qemu-system-x86_64", "qemu-system-x86", "to test modules for Debian's amd64 kernel"),

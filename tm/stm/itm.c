@@ -46,12 +46,6 @@ void _ITM_commitTransaction(void)
         tm_port_fatal("_ITM_commitTransaction: no transaction is open");
 }
 
-void _ITM_commitTransactionEH(void *exception)
-{
-    (void)exception;
-    _ITM_commitTransaction();
-}
-
 void _ITM_abortTransaction(uint32_t reason)
 {
     struct tm_transaction *transaction = tm_port_transaction();
@@ -112,13 +106,26 @@ void _ITM_error(const struct itm_source_location *location, int code)
     tm_port_fatal(location && location->source ? location->source : "_ITM_error");
 }
 
-static void add_action(struct tm_transaction *transaction, struct tm_log *log, void (*function)(void *argument),
-                       void *argument)
+static struct tm_action *add_action(struct tm_transaction *transaction, struct tm_log *log,
+                                    void (*function)(void *argument), void *argument)
 {
     transaction->unusual = true;
     struct tm_action *action = tm_log_add(transaction, log, sizeof *action);
     *action = (struct tm_action){function, argument};
     log->next += sizeof *action;
+    return action;
+}
+
+void tm_itm_do_nothing(void *unused)
+{
+    (void)unused;
+}
+
+struct tm_action *tm_itm_add_undo(struct tm_transaction *transaction)
+{
+    if (!transaction->depth || (transaction->direct && !transaction->direct_undo))
+        return NULL;
+    return add_action(transaction, &transaction->undo_actions, tm_itm_do_nothing, NULL);
 }
 
 void _ITM_addUserCommitAction(void (*function)(void *argument), itm_transaction_id resuming, void *argument)

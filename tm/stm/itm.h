@@ -2,7 +2,7 @@
 /*
  * The transactional memory interface that GCC's -fgnu-tm compiles to, after "Intel Transactional Memory Compiler and
  * Runtime Application Binary Interface", revision 1.1, 2009, and the manual of GCC's libitm, chapter 3. Departures:
- * - It lacks the parts for C++ alone (exceptions, new and delete) and exception blocks.
+ * - It lacks exception blocks, as libitm does.
  * - The mode functions know one mode, serial and irrevocable, as GCC does.
  * - It lacks _ITM_realloc, as libitm does: the compiler refuses realloc in an atomic transaction, and makes a relaxed
  *   one irrevocable for it.
@@ -89,10 +89,17 @@ uint32_t tm_itm_begin(uint32_t properties, const struct tm_checkpoint *checkpoin
 void _ITM_commitTransaction(void);
 
 /*
- * Ends the innermost transaction when an exception leaves it. In C, without exceptions, it equals
- * _ITM_commitTransaction.
+ * Ends the innermost transaction when an exception leaves it, as _ITM_commitTransaction does. If the transaction restarts
+ * instead, the exception is dropped.
  */
-void _ITM_commitTransactionEH(void *exception);
+void _ITM_commitTransactionEH(void *header);
+
+/* Exceptions of C++ in transactions: the functions without _ITM of the Itanium C++ ABI. itm_exceptions.c */
+void *_ITM_cxa_allocate_exception(size_t size_bytes);
+void _ITM_cxa_free_exception(void *object);
+void _ITM_cxa_throw(void *object, void *type, void (*destroy)(void *object)) __attribute__((noreturn));
+void *_ITM_cxa_begin_catch(void *header);
+void _ITM_cxa_end_catch(void);
 
 /*
  * ITM_USER_ABORT cancels the innermost transaction, with ITM_OUTER_ABORT the outermost; ITM_USER_RETRY and ITM_CONFLICT
@@ -147,6 +154,21 @@ void _ITM_dropReferences(void *memory, size_t size_bytes);
 void *_ITM_malloc(size_t size_bytes);
 void *_ITM_calloc(size_t count, size_t size_bytes);
 void _ITM_free(void *memory);
+
+/* operator new and operator delete of C++ in transactions: itm_new.c. */
+struct nothrow;
+#define ITM_DECLARE_NEW(new) \
+    void *_ZGTt##new(size_t size_bytes); \
+    void *_ZGTt##new##RKSt9nothrow_t(size_t size_bytes, const struct nothrow *nothrow);
+#define ITM_DECLARE_DELETE(delete) \
+    void _ZGTt##delete(void *memory); \
+    void _ZGTt##delete##m(void *memory, size_t size_bytes); \
+    void _ZGTt##delete##RKSt9nothrow_t(void *memory, const struct nothrow *nothrow); \
+    void _ZGTt##delete##mRKSt9nothrow_t(void *memory, size_t size_bytes, const struct nothrow *nothrow);
+ITM_DECLARE_NEW(nwm)
+ITM_DECLARE_NEW(nam)
+ITM_DECLARE_DELETE(dlPv)
+ITM_DECLARE_DELETE(daPv)
 
 /*
  * Functions and their instrumented copies ("clones"), as pairs of addresses in the compiler's table. The C run-time's
@@ -227,6 +249,16 @@ ITM_DECLARE_COPY(RtaWWtaW)
 void *_ITM_memsetW(void *to, int byte, size_t size_bytes);
 void *_ITM_memsetWaR(void *to, int byte, size_t size_bytes);
 void *_ITM_memsetWaW(void *to, int byte, size_t size_bytes);
+
+/*
+ * Adds an undo action that does nothing yet, for the caller to change. Null if this transaction, or code outside of any,
+ * is never taken back. May restart the transaction.
+ */
+struct tm_action *tm_itm_add_undo(struct tm_transaction *transaction);
+void tm_itm_do_nothing(void *unused);
+
+/* Whether the address is in an exception that this transaction is constructing. */
+bool tm_itm_is_in_exception(const struct tm_transaction *transaction, const void *address);
 
 /*
  * itm_block.c: loads or stores a block of shared memory by words as large as its address allows. The private end may be

@@ -140,7 +140,9 @@ static void *copy_shared(void *to, const void *from, size_t size_bytes)
 static void *copy_from_private(void *to, const void *from, size_t size_bytes)
 {
     uintptr_t target = (uintptr_t)to, source = (uintptr_t)from;
-    if (source - target >= size_bytes && target - source >= size_bytes)
+    if (tm_itm_is_in_exception(tm_port_transaction(), to))
+        copy_private(to, from, size_bytes);
+    else if (source - target >= size_bytes && target - source >= size_bytes)
         tm_itm_store_block(to, from, size_bytes);
     else
         copy(to, from, size_bytes, false, true);

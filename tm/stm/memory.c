@@ -42,7 +42,7 @@ bool tm_sets_make(struct tm_transaction *transaction)
            make(&transaction->written, WRITTEN_COUNT, sizeof(struct tm_written)) &&
            make(&transaction->nested, NESTED_COUNT, sizeof(struct tm_nested)) &&
            make(&transaction->allocated, ALLOCATED_COUNT, sizeof(void *)) &&
-           make(&transaction->freed, ALLOCATED_COUNT, sizeof(void *)) &&
+           make(&transaction->freed, ALLOCATED_COUNT, sizeof(struct tm_freed)) &&
            make(&transaction->commit_actions, ACTIONS_COUNT, sizeof(struct tm_action)) &&
            make(&transaction->undo_actions, ACTIONS_COUNT, sizeof(struct tm_action)) && tm_algorithm_make(transaction);
 }
@@ -159,19 +159,29 @@ void *tm_alloc(size_t size_bytes, unsigned flags)
     return *entry;
 }
 
-void tm_free(void *memory)
+void tm_free_by(void *memory, void (*release)(void *memory))
 {
     struct tm_transaction *transaction = tm_port_transaction();
     if (!memory)
         return;
     if (!transaction->depth) {
-        tm_port_free(memory);
+        release(memory);
         return;
     }
     transaction->unusual = true;
-    void **entry = tm_log_add(transaction, &transaction->freed, sizeof *entry);
-    *entry = memory;
-    transaction->freed.next += sizeof *entry;
+    struct tm_freed *freed = tm_log_add(transaction, &transaction->freed, sizeof *freed);
+    *freed = (struct tm_freed){memory, release};
+    transaction->freed.next += sizeof *freed;
+}
+
+void tm_free(void *memory)
+{
+    tm_free_by(memory, tm_port_free);
+}
+
+static void release(const struct tm_freed *freed)
+{
+    freed->release(freed->memory);
 }
 
 void tm_level_drain(struct tm_transaction *level)
@@ -180,8 +190,8 @@ void tm_level_drain(struct tm_transaction *level)
     if (end == level->freed.begin)
         return;
     tm_wait_for_readers(NULL);
-    for (; level->freed_drained != end; level->freed_drained += sizeof(void *))
-        tm_port_free(*(void **)(void *)level->freed_drained);
+    for (; level->freed_drained != end; level->freed_drained += sizeof(struct tm_freed))
+        release((const struct tm_freed *)(void *)level->freed_drained);
     /* Handlers may have added to it since. */
     char *expected = end;
     if (__atomic_compare_exchange_n(&level->freed.next, &expected, level->freed.begin, false, __ATOMIC_RELAXED,
@@ -192,8 +202,8 @@ void tm_level_drain(struct tm_transaction *level)
 /* Runs after a commit, once no transaction can still read the memory that it freed. */
 void tm_memory_give_back(struct tm_transaction *transaction)
 {
-    TM_LOG_EACH(void *, entry, &transaction->freed)
-        tm_port_free(*entry);
+    TM_LOG_EACH(struct tm_freed, freed, &transaction->freed)
+        release(freed);
     transaction->freed.next = transaction->freed.begin;
     for (struct tm_transaction *level = transaction->levels; level; level = level->levels)
         tm_level_drain(level);

@@ -206,7 +206,7 @@ struct tm_transaction {
     bool cancellable;
     struct tm_log nested; /* of struct tm_nested, one for each depth above 1 */
     struct tm_log allocated; /* of void * */
-    struct tm_log freed; /* of void * */
+    struct tm_log freed; /* of struct tm_freed */
     struct tm_log commit_actions; /* of struct tm_action: see itm.c */
     struct tm_log undo_actions;
     /* In an interrupt level: the context that it has interrupted. */
@@ -226,6 +226,12 @@ struct tm_transaction {
     bool in_use; /* A thread uses the context. */
     struct tm_counts counts;
 } TM_ALIGNED_TO_LINE;
+
+/* An entry of `freed`. */
+struct tm_freed {
+    void *memory;
+    void (*release)(void *memory);
+};
 
 /* An action of the compiler's interface. */
 struct tm_action {
@@ -394,6 +400,8 @@ void tm_overtake_visible(struct tm_transaction *level);
 bool tm_sets_make(struct tm_transaction *transaction);
 void tm_sets_free(struct tm_transaction *transaction);
 bool tm_set_grow(struct tm_transaction *transaction, struct tm_log *set);
+/* tm_free, of memory that this function gives back. */
+void tm_free_by(void *memory, void (*release)(void *memory));
 void tm_memory_give_back(struct tm_transaction *transaction);
 void tm_memory_rollback(struct tm_transaction *transaction, size_t allocated_bytes, size_t freed_bytes);
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-#   make check-itm      programs compiled with -fgnu-tm, over both libraries, at -O2, -O0 and -O3
+#   make check-itm      programs compiled with -fgnu-tm, over both libraries, at -O2, -O0 and -O3; and the names of
+#                       the interface
+#   make check-itm-cxx  programs in C++, alone and with the allocator of AddressSanitizer, if there is a compiler
 #
 # For another processor than the host's: CROSS_COMPILE=riscv64-linux-gnu- LDFLAGS='-pthread -static' RUN=qemu-riscv64
 
@@ -44,10 +46,35 @@ ITM_CFLAGS_bad = -fhosted
 READELF = $(CROSS_COMPILE)readelf
 
 # RUN: what runs programs of another processor. No program may have taken GCC's own library.
-check-itm: $(ITM_PROGRAMS) $(ITM_PROGRAMS_$(HOST))
+check-itm-c: $(ITM_PROGRAMS) $(ITM_PROGRAMS_$(HOST))
 	@set -e; for program in $^; do \
 		if $(READELF) --dynamic $$program | grep --quiet libitm; then echo "$$program needs libitm"; exit 1; fi; \
 		$(RUN) $$program; \
 	done
 
-.PHONY: check-itm
+# In C++. AddressSanitizer and -fgnu-tm exclude each other in a compilation: it watches memory and finds what is lost.
+CXX = $(CROSS_COMPILE)g++
+ITM_CXX_OBJECTS = $(patsubst %,$(BUILD)/check/itm/cxx/%.o,main exceptions memory operators)
+ITM_CXX_PROGRAMS = $(foreach library,$(ITM_LIBRARIES),$(addprefix $(BUILD)/check/itm/cxx/,cxx-$(library) cxx-asan-$(library)))
+CXXFLAGS = -std=c++17 -O2 -g -Wall -Wextra -Werror $(INCLUDES) -MMD -MP
+
+# The program's own operators new and delete are ordinary functions.
+$(BUILD)/check/itm/cxx/%.o: check/itm/cxx/%.cc
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(if $(filter operators,$*),-Wno-attributes,$(CFLAGS_GNU_TM)) -c $< -o $@
+
+$(BUILD)/check/itm/cxx/cxx-%: $(ITM_CXX_OBJECTS) $(BUILD)/libtm-%.a
+	$(CXX) $(LDFLAGS) $^ -o $@
+
+$(BUILD)/check/itm/cxx/cxx-asan-%: $(ITM_CXX_OBJECTS) $(BUILD)/libtm-%.a
+	$(CXX) $(LDFLAGS) -fsanitize=address $^ -o $@
+
+check-itm-cxx: $(if $(shell command -v $(CXX)),$(ITM_CXX_PROGRAMS))
+	@$(if $^,set -e; for program in $^; do $(RUN) $$program; done,echo 'check-itm-cxx: there is no $(CXX)')
+
+check-itm-symbols: $(ITM_LIBRARIES:%=$(BUILD)/libtm-%.a)
+	CC='$(CC)' check/itm/symbols $^
+
+check-itm: check-itm-c check-itm-cxx check-itm-symbols
+
+.PHONY: check-itm check-itm-c check-itm-cxx check-itm-symbols
