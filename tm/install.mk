@@ -15,7 +15,14 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 INSTALL ?= install
 
+VERSION = 0.1.0
+
 INSTALLED_LIBRARIES = libtm-tl2.a libtm-2pl.a libtm.a
+# Shared objects, for user programs. The soname changes with the first number; while that is 0, whenever callers have to
+# be compiled again.
+SONAME_VERSION = 0
+INSTALLED_SHARED_user = libtm-tl2.so.$(VERSION) libtm-2pl.so.$(VERSION)
+INSTALLED_SHARED = $(INSTALLED_SHARED_$(HOST))
 # <tm/arch.h>, and what its variants share, are for the library's own sources.
 INSTALLED_HEADERS = $(filter-out tm/arch/%,$(shell cd include && find tm -name '*.h' | sort))
 INSTALLED_HEADERS_PORT = $(shell cd port/$(HOST) && find tm -name '*.h' | sort)
@@ -25,14 +32,31 @@ INSTALLED_HEADERS_riscv64 = arch/riscv64/xmetatm.h
 INSTALLED_HEADERS_bare = $(RUNTIME)/bare.h port/bare/harts.h port/bare/clones.h
 INSTALLED_START_bare = $(BARE_START) $(RUNTIME)/link.ld port/bare/clones.ld
 
+# Threads keep pointers to functions of the library, so it stays loaded.
+$(BUILD)/libtm-tl2.so.$(VERSION): $(TL2_OBJECTS)
+$(BUILD)/libtm-2pl.so.$(VERSION): $(2PL_OBJECTS)
+$(BUILD)/libtm-%.so.$(VERSION): stm/shared.map
+	$(CC) -shared $(LDFLAGS) -Wl,-soname,libtm-$*.so.$(SONAME_VERSION) -Wl,-Bsymbolic-functions -Wl,-z,defs,-z,nodelete \
+		-Wl,--version-script=stm/shared.map $(filter %.o,$^) -o $@
+
+# What -ltm-2pl finds: a linker's script, because a shared object alone cannot make it an error to link with both.
+$(BUILD)/libtm-%_nonshared.a: stm/one_library.c
+	$(CC) $(CFLAGS) $(if $(filter tl2,$*),$(AS_TL2),$(AS_2PL)) -DTM_SHARED=$* -c $< -o $(@:.a=.o)
+	rm -f $@
+	$(AR) rcs $@ $(@:.a=.o)
+
+$(BUILD)/libtm-%.so: FORCE
+	@mkdir -p $(@D)
+	printf '/* GNU ld script */\nEXTERN(tm_shared_$*)\nINPUT(libtm-$*.so.$(SONAME_VERSION) libtm-$*_nonshared.a)\n' >$@
+
+INSTALLED_FOR_LINKING = $(if $(INSTALLED_SHARED),$(foreach name,tl2 2pl,libtm-$(name)_nonshared.a libtm-$(name).so))
+
 # Options for compiling and linking callers. OPTIONS change the inline functions of the headers.
 USE_CFLAGS = -I$${includedir} $(USE_CFLAGS_$(HOST)) $(filter -D%,$(OPTIONS))
 USE_CFLAGS_user = -pthread
 USE_CFLAGS_bare = -ffreestanding $(CFLAGS_bare)
 USE_LIBS_user = -pthread
 USE_LIBS_bare = $(patsubst %.ld,$${libdir}/tm/%.ld,$(subst port/bare/,,$(subst $(RUNTIME)/,,$(LDFLAGS_bare)))) $(addprefix $${libdir}/tm/,$(notdir $(BARE_START)))
-
-VERSION = 0.1.0
 
 # use,LIBRARY,ALGORITHM: the text of a file for pkg-config.
 define use
@@ -44,7 +68,7 @@ Name: $(1)
 Description: Locks and software transactions ($(2))
 Version: $(VERSION)
 Cflags: $(USE_CFLAGS)
-Libs: $(USE_LIBS_$(HOST)) -L$${libdir} -l$(1)
+Libs: $(USE_LIBS_$(HOST)) -L$${libdir} -l:lib$(1).a
 endef
 
 # Options for compiling transactions; man/tm-itm.7 has the reasons. Linking needs none of them.
@@ -68,8 +92,15 @@ $(USES): FORCE
 FORCE:
 
 # Each name that a page has besides its own gets a page that includes it.
-install: $(INSTALLED_LIBRARIES:%=$(BUILD)/%) $(filter %.o,$(INSTALLED_START_$(HOST))) $(USES)
+install: $(INSTALLED_LIBRARIES:%=$(BUILD)/%) $(INSTALLED_SHARED:%=$(BUILD)/%) \
+		$(INSTALLED_FOR_LINKING:%=$(BUILD)/%) $(filter %.o,$(INSTALLED_START_$(HOST))) $(USES)
 	$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR) $(INSTALLED_LIBRARIES:%=$(BUILD)/%)
+	$(if $(INSTALLED_SHARED),$(INSTALL) -m 644 -t $(DESTDIR)$(LIBDIR) $(INSTALLED_FOR_LINKING:%=$(BUILD)/%))
+	for library in $(INSTALLED_SHARED); do \
+		$(INSTALL) -m 755 -t $(DESTDIR)$(LIBDIR) $(BUILD)/$$library || exit; \
+		ln -sf $$library $(DESTDIR)$(LIBDIR)/$${library%.$(VERSION)}.$(SONAME_VERSION) || exit; \
+	done
+	$(if $(INSTALLED_SHARED),ln -sf libtm-2pl.so $(DESTDIR)$(LIBDIR)/libtm.so)
 	$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig $(USES)
 	$(if $(INSTALLED_START_$(HOST)),$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR)/tm $(INSTALLED_START_$(HOST)))
 	for header in $(INSTALLED_HEADERS:%=include/./%) $(INSTALLED_HEADERS_PORT:%=port/$(HOST)/./%); do \

@@ -12,6 +12,8 @@
 
 #include "transaction.h"
 
+TM_DECLARATIONS_BEGIN
+
 /* Properties of a transaction's code, an argument of its begin. */
 enum itm_property {
     ITM_INSTRUMENTED_CODE = 0x1, /* There is code with calls to this library. */
@@ -81,9 +83,6 @@ struct itm_source_location {
  * itm_action.
  */
 uint32_t _ITM_beginTransaction(uint32_t properties, ...) __attribute__((returns_twice));
-
-/* The half of _ITM_beginTransaction in C; checkpoint.S calls it. */
-uint32_t tm_itm_begin(uint32_t properties, const struct tm_checkpoint *checkpoint);
 
 /* Ends the innermost transaction, as tm_commit does. Without a transaction: tm_port_fatal. */
 void _ITM_commitTransaction(void);
@@ -250,6 +249,13 @@ void *_ITM_memsetW(void *to, int byte, size_t size_bytes);
 void *_ITM_memsetWaR(void *to, int byte, size_t size_bytes);
 void *_ITM_memsetWaW(void *to, int byte, size_t size_bytes);
 
+TM_DECLARATIONS_END
+
+#pragma GCC visibility push(hidden)
+
+/* The half of _ITM_beginTransaction in C; checkpoint.S calls it. */
+uint32_t tm_itm_begin(uint32_t properties, const struct tm_checkpoint *checkpoint);
+
 /*
  * Adds an undo action that does nothing yet, for the caller to change. Null if this transaction, or code outside of any,
  * is never taken back. May restart the transaction.
@@ -269,6 +275,8 @@ void tm_itm_store_block(void *to, const void *from, size_t size_bytes);
 
 /* Clears memory that no other context accesses. */
 void tm_itm_clear_private(void *memory, size_t size_bytes);
+
+#pragma GCC visibility pop
 
 /* Words of private memory, at any address. */
 typedef uint64_t __attribute__((may_alias)) itm_aligned_word;
@@ -296,7 +304,8 @@ TM_INLINE void tm_itm_store_words(void *to, const void *from, size_t words)
 }
 
 /* Other names for _ITM_R... and _ITM_W... of a type, behind their definitions. */
-#define ITM_ALIAS(name, function) extern __typeof__(function) _ITM_##name __attribute__((alias(#function)));
+#define ITM_ALIAS(name, function) \
+    extern __typeof__(function) _ITM_##name __attribute__((alias(#function), visibility("default")));
 #define ITM_OTHER_NAMES(suffix) \
     ITM_ALIAS(RaR##suffix, _ITM_R##suffix) \
     ITM_ALIAS(RaW##suffix, _ITM_R##suffix) \

@@ -2,6 +2,8 @@
 /* The compiler's interface: floating-point accesses. Not for hosts that may not use these registers. */
 #include "itm.h"
 
+#pragma GCC visibility push(default)
+
 ITM_DECLARE_ACCESSES(F, float)
 ITM_DECLARE_ACCESSES(D, double)
 ITM_DECLARE_ACCESSES(E, long double)

@@ -2,6 +2,8 @@
 /* The compiler's interface: accesses to vectors of x86-64. Not for hosts that may not use these registers. */
 #include "itm.h"
 
+#pragma GCC visibility push(default)
+
 typedef int vector64 __attribute__((vector_size(8), may_alias));
 typedef float vector128 __attribute__((vector_size(16), may_alias));
 typedef float vector256 __attribute__((vector_size(32), may_alias));

@@ -11,6 +11,9 @@
 #include <tm/port.h>
 #include <tm/tm.h>
 
+/* Calls and data within the library need no detour in a shared object. */
+#pragma GCC visibility push(hidden)
+
 #define TM_ALIGNED_TO_LINE __attribute__((aligned(TM_CACHE_LINE_SIZE)))
 
 /*
@@ -248,9 +251,6 @@ TM_INLINE void tm_mode_set(struct tm_transaction *transaction, enum tm_mode mode
     __atomic_store_n(&transaction->mode, (uint8_t)mode, __ATOMIC_RELAXED);
 }
 
-/* The transaction of threads that have none yet: all accesses are direct. */
-extern struct tm_transaction tm_outside;
-
 /* transaction.c */
 
 /* Starts or nests, and returns the interface's answer. It copies `checkpoint`. */
@@ -483,5 +483,7 @@ TM_DEFINE_STORE_DIRECT(8)
 TM_DEFINE_STORE_DIRECT(16)
 TM_DEFINE_STORE_DIRECT(32)
 TM_DEFINE_STORE_DIRECT(64)
+
+#pragma GCC visibility pop
 
 #endif

@@ -73,6 +73,7 @@ BEGIN _ITM_beginTransaction, tm_itm_begin
  * void tm_checkpoint_resume(const struct tm_checkpoint *checkpoint, unsigned answer): returns from the begin once more.
  */
     .globl  tm_checkpoint_resume
+    .hidden tm_checkpoint_resume
     .type   tm_checkpoint_resume, @function
     .balign 4
 tm_checkpoint_resume:

@@ -70,6 +70,7 @@ BEGIN _ITM_beginTransaction, tm_itm_begin
  * landing pads.
  */
     .globl  tm_checkpoint_resume
+    .hidden tm_checkpoint_resume
     .type   tm_checkpoint_resume, @function
     .balign 16
 tm_checkpoint_resume:

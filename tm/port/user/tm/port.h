@@ -28,7 +28,7 @@ TM_DECLARATIONS_BEGIN
 #define TM_PORT_TURNS_BEFORE_YIELD 128u
 
 /* The calling thread's number plus one, or 0 while it has none. */
-extern __thread unsigned tm_port_slot;
+extern __thread unsigned tm_port_slot __attribute__((tls_model("initial-exec")));
 
 /* Gives the calling thread a number. Safe in a signal handler. The number is free again when the thread has exited. */
 unsigned tm_port_slot_take(void);
