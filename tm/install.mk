@@ -68,15 +68,22 @@ Name: $(1)
 Description: Locks and software transactions ($(2))
 Version: $(VERSION)
 Cflags: $(USE_CFLAGS)
-Libs: $(USE_LIBS_$(HOST)) -L$${libdir} -l:lib$(1).a
+Libs: $(USE_LIBS_$(HOST)) -L$${libdir} $(if $(INSTALLED_SPECS),-B$${libdir}/tm) -l:lib$(1).a
 endef
+
+# GCC's driver asks this file what -fgnu-tm stands for when it links: for nothing, as the library is named already.
+INSTALLED_SPECS_user = libitm.spec
+INSTALLED_SPECS = $(INSTALLED_SPECS_$(HOST))
+$(BUILD)/libitm.spec:
+	@mkdir -p $(@D)
+	echo '*link_itm: %{static: }' >$@
 
 # Options for compiling transactions; man/tm-itm.7 has the reasons. Linking needs none of them.
 GNU_TM = -fgnu-tm -fno-ipa-sra -fno-tree-pre -fno-ipa-pure-const
 
 define use_itm
 Name: tm-itm
-Description: What __transaction_atomic is compiled with; link with this, tm-2pl or tm-tl2, and without -fgnu-tm
+Description: What __transaction_atomic is compiled with; link with this, tm-2pl or tm-tl2
 Version: $(VERSION)
 Requires: tm
 Cflags: $(GNU_TM)
@@ -93,7 +100,7 @@ FORCE:
 
 # Each name that a page has besides its own gets a page that includes it.
 install: $(INSTALLED_LIBRARIES:%=$(BUILD)/%) $(INSTALLED_SHARED:%=$(BUILD)/%) \
-		$(INSTALLED_FOR_LINKING:%=$(BUILD)/%) $(filter %.o,$(INSTALLED_START_$(HOST))) $(USES)
+		$(addprefix $(BUILD)/,$(INSTALLED_FOR_LINKING) $(INSTALLED_SPECS)) $(filter %.o,$(INSTALLED_START_$(HOST))) $(USES)
 	$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR) $(INSTALLED_LIBRARIES:%=$(BUILD)/%)
 	$(if $(INSTALLED_SHARED),$(INSTALL) -m 644 -t $(DESTDIR)$(LIBDIR) $(INSTALLED_FOR_LINKING:%=$(BUILD)/%))
 	for library in $(INSTALLED_SHARED); do \
@@ -102,6 +109,7 @@ install: $(INSTALLED_LIBRARIES:%=$(BUILD)/%) $(INSTALLED_SHARED:%=$(BUILD)/%) \
 	done
 	$(if $(INSTALLED_SHARED),ln -sf libtm-2pl.so $(DESTDIR)$(LIBDIR)/libtm.so)
 	$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR)/pkgconfig $(USES)
+	$(if $(INSTALLED_SPECS),$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR)/tm $(INSTALLED_SPECS:%=$(BUILD)/%))
 	$(if $(INSTALLED_START_$(HOST)),$(INSTALL) -D -m 644 -t $(DESTDIR)$(LIBDIR)/tm $(INSTALLED_START_$(HOST)))
 	for header in $(INSTALLED_HEADERS:%=include/./%) $(INSTALLED_HEADERS_PORT:%=port/$(HOST)/./%); do \
 		$(INSTALL) -D -m 644 $$header $(DESTDIR)$(INCLUDEDIR)/$${header#*/./} || exit; \

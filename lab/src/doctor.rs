@@ -53,7 +53,7 @@ const FILE_SYSTEM: &str = "to make and check file systems";
 const LIBRARY: &str = "to check the library of locks and transactions as it is installed";
 const COMPARE: &str = "to compare with another simulator in tests and benchmarks";
 
-const REQUIREMENTS: [Requirement; 39] = [
+const REQUIREMENTS: [Requirement; 40] = [
     program("riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "to compile for riscv64"),
     program("riscv64-linux-gnu-ld", "binutils-riscv64-linux-gnu", "to link for riscv64"),
     file("/usr/riscv64-linux-gnu/lib/libc.a", "libc6-dev-riscv64-cross", "to link guest programs"),
@@ -83,6 +83,7 @@ const REQUIREMENTS: [Requirement; 39] = [
     program("spin", "spin", "to check models of locks and transactions"),
     file("/usr/include/ck_spinlock.h", "libck-dev", "to measure locks beside another library's"),
     program("mandoc", "mandoc", LIBRARY),
+    program("groff", "groff-base", LIBRARY),
     program("pkg-config", "pkgconf", LIBRARY),
     program("clang", "clang", LIBRARY),
     program("g++", "g++", LIBRARY),
