@@ -46,6 +46,8 @@ demo: setup
 test: guests
 	$(MAKE) --directory=tm check
 	CARGO=$(CARGO) .ci/tests --workspace --no-fail-fast $(CARGO_FLAGS)
+	$(CARGO) test --quiet --package concord-tm --doc $(CARGO_FLAGS)
+	$(CARGO) test --quiet --package concord-tm --features tl2 --tests $(CARGO_FLAGS)
 	for heat in 0 1; do \
 		CONCORD_TEST_HEAT=$$heat $(CARGO) test --quiet --package concord-machine $(CARGO_FLAGS) || exit; \
 	done

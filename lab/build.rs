@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const EMBEDDED: [(&str, &[&str], &[&str]); 3] = [
     ("linux_sources.rs", &["linux"], &["linux/model"]),
     ("rootfs_sources.rs", &["workloads/linux"], &[]),
-    ("tm_sources.rs", &["tm"], &["tm/README.md", "tm/build", "tm/check/broken", "tm/man", "tm/model"]),
+    ("tm_sources.rs", &["tm"], &["tm/README.md", "tm/build", "tm/check/broken", "tm/man", "tm/model", "tm/rust"]),
 ];
 
 fn main() {

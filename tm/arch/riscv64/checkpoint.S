@@ -65,6 +65,7 @@
     .text
 
 BEGIN tm_start, tm_start_at
+BEGIN tm_restart_here, tm_restart_here_at
 #ifndef TM_WITHOUT_ITM
 BEGIN _ITM_beginTransaction, tm_itm_begin
 #endif

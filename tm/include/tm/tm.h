@@ -44,6 +44,7 @@ TM_DECLARATIONS_BEGIN
 #define TM_CANCELLED 1u /* tm_cancel was called, and nothing has happened. */
 #define TM_EXHAUSTED 2u /* There is no memory for the transaction's sets, and nothing has happened. */
 #define TM_TOO_DEEP 3u /* TM_DEPTH_MAX transactions are open. */
+#define TM_RESTARTED 4u /* Only of tm_restart_here: the transaction has begun again. */
 
 /* Answers of tm_commit. */
 #define TM_COMMITTED 0
@@ -60,6 +61,14 @@ TM_DECLARATIONS_BEGIN
  * It orders memory like the acquire of a lock, and tm_commit like its release.
  */
 unsigned tm_start(unsigned flags) __attribute__((returns_twice, warn_unused_result));
+
+/*
+ * For callers whose frames nothing may jump over, such as those of languages with destructors. Answers TM_STARTED, and
+ * from then on a restart or a cancel of the open transaction returns from this call, with TM_RESTARTED or TM_CANCELLED (or
+ * TM_EXHAUSTED), instead of from tm_start. It holds until the function that called it returns: a caller that calls it
+ * before each other call of the library may leave the function that contains tm_start.
+ */
+unsigned tm_restart_here(void) __attribute__((returns_twice, warn_unused_result));
 
 /*
  * Ends the innermost transaction; the outermost one's changes become visible all at once, or it restarts and this does not return.

@@ -19,6 +19,7 @@
 #include <tm/tm.h>
 
 EXPORT_SYMBOL_GPL(tm_start);
+EXPORT_SYMBOL_GPL(tm_restart_here);
 EXPORT_SYMBOL_GPL(tm_commit);
 EXPORT_SYMBOL_GPL(tm_abort);
 EXPORT_SYMBOL_GPL(tm_cancel);
