@@ -4,6 +4,7 @@
 #   make install           libraries, headers, files for pkg-config and manual pages, below $(DESTDIR)$(PREFIX)
 #   make check-install     uses an installation as the README says
 #   make check-man         holds the manual pages to the headers
+#   make check-width       compiles for processors of 32 bits
 #   make check-alone       builds a copy of this folder, to which nothing else of the repository belongs
 #
 # Variables: DESTDIR, PREFIX, LIBDIR, INCLUDEDIR, MANDIR. <tm/port.h> is the host's, so each HOST, and each processor's
@@ -134,9 +135,12 @@ check-install: $(INSTALLED_LIBRARIES:%=$(BUILD)/%)
 check-man:
 	check/man/check $(abspath $(BUILD))/man
 
+check-width:
+	check/width/check
+
 check-alone:
 	check/alone/check
 
-check: check-man check-install check-alone
+check: check-man check-width check-install check-alone
 
-.PHONY: install check-install check-man check-alone FORCE
+.PHONY: install check-install check-man check-width check-alone FORCE

@@ -29,7 +29,8 @@ fn build(sources: &Path, folder: &Path, options: &str, programs: &[&str]) -> Res
     let output = Command::new("make")
         .args(["--silent", "--directory"])
         .arg(sources.join("tm"))
-        .args(["HOST=bare", &format!("BUILD={}", folder.display()), &format!("OPTIONS={options}")])
+        .args(["HOST=bare", "HARTS_MAX=64", "ARENA_BYTES=67108864", "ORECS_LOG2=14"])
+        .args([&format!("BUILD={}", folder.display()), &format!("OPTIONS={options}")])
         .args(programs.iter().map(|program| folder.join(program)))
         .output()
         .expect("make runs: `concord doctor` says what is missing");

@@ -11,6 +11,10 @@
 #include <tm/port.h>
 #include <tm/tm.h>
 
+#if __SIZEOF_POINTER__ != 8
+#error "transactions need a 64-bit processor: records and the clock are words of 64 bits, with versions that never wrap"
+#endif
+
 /* Calls and data within the library need no detour in a shared object. */
 #pragma GCC visibility push(hidden)
 

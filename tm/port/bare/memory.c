@@ -5,10 +5,6 @@
  */
 #include <tm/lock/byte.h>
 
-#ifndef TM_BARE_ARENA_SIZE
-#define TM_BARE_ARENA_SIZE (64ul << 20)
-#endif
-
 #define CLASS_SMALLEST_LOG2 5
 #define CLASSES 40
 
@@ -19,7 +15,7 @@ struct block {
 };
 #define HEADER_SIZE sizeof(struct block)
 
-static unsigned char arena[TM_BARE_ARENA_SIZE] __attribute__((aligned(16)));
+static unsigned char arena[TM_BARE_ARENA_BYTES] __attribute__((aligned(16)));
 static size_t arena_used;
 static struct block *free_blocks[CLASSES];
 static struct tm_byte_lock lock;
@@ -46,7 +42,7 @@ void *tm_port_allocate(size_t size_bytes, unsigned flags)
     if (free_blocks[class]) {
         block = free_blocks[class];
         free_blocks[class] = block->next;
-    } else if (block_bytes <= TM_BARE_ARENA_SIZE - arena_used) {
+    } else if (block_bytes <= TM_BARE_ARENA_BYTES - arena_used) {
         block = (struct block *)(void *)(arena + arena_used);
         arena_used += block_bytes;
         block->class = class;

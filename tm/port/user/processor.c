@@ -9,9 +9,9 @@
 
 #include <tm/port.h>
 
-#define BITS_PER_WORD 64u
+#define BITS_PER_WORD (8u * sizeof(unsigned long))
 
-static uint64_t slots_taken[TM_PROCESSORS_MAX / BITS_PER_WORD];
+static unsigned long slots_taken[TM_PROCESSORS_MAX / BITS_PER_WORD];
 static pthread_key_t exit_key;
 
 __thread unsigned tm_port_slot;
@@ -23,20 +23,20 @@ static void slot_free(unsigned slot)
     /*
      * Release, and acquire in slot_find: the last owner's accesses to its queue nodes precede those of the next owner.
      */
-    __atomic_fetch_and(&slots_taken[index / BITS_PER_WORD], ~(1ull << index % BITS_PER_WORD), __ATOMIC_RELEASE);
+    __atomic_fetch_and(&slots_taken[index / BITS_PER_WORD], ~(1ul << index % BITS_PER_WORD), __ATOMIC_RELEASE);
 }
 
 static unsigned slot_find(void)
 {
     for (unsigned i = 0; i < TM_PROCESSORS_MAX / BITS_PER_WORD; i++) {
-        uint64_t taken = __atomic_load_n(&slots_taken[i], __ATOMIC_RELAXED);
+        unsigned long taken = __atomic_load_n(&slots_taken[i], __ATOMIC_RELAXED);
 
         while (~taken) {
-            unsigned bit = (unsigned)__builtin_ctzll(~taken);
+            unsigned bit = (unsigned)__builtin_ctzl(~taken);
 
-            if (__atomic_compare_exchange_n(&slots_taken[i], &taken, taken | 1ull << bit, 0, __ATOMIC_ACQUIRE,
+            if (__atomic_compare_exchange_n(&slots_taken[i], &taken, taken | 1ul << bit, 0, __ATOMIC_ACQUIRE,
                                             __ATOMIC_RELAXED))
-                return i * BITS_PER_WORD + bit + 1;
+                return (unsigned)(i * BITS_PER_WORD) + bit + 1;
         }
     }
     tm_port_fatal("more threads use locks or transactions than TM_PROCESSORS_MAX");

@@ -227,7 +227,8 @@ fn a_transaction_within_another_is_refused() {
     let panic = catch_unwind(AssertUnwindSafe(|| {
         atomically(|tx| {
             variable.write(tx, 2)?;
-            Ok(atomically(|_| Ok(())))
+            atomically(|_| Ok(()));
+            Ok(())
         })
     }));
     let text = *panic.unwrap_err().downcast::<&str>().unwrap();

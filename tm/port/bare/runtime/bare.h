@@ -12,7 +12,12 @@ typedef unsigned long u64;
 typedef unsigned int u32;
 typedef unsigned char u8;
 
+/* Programs with the library have its number of harts. */
+#ifdef TM_BARE_HARTS_MAX
+#define HARTS_MAX TM_BARE_HARTS_MAX
+#else
 #define HARTS_MAX 64
+#endif
 #define LINE_SIZE_BYTES 64
 
 /* Marks a function that profiles should name separately from its caller. */

@@ -7,7 +7,11 @@
         .ifndef STACK_SIZE_LOG2
         .equ    STACK_SIZE_LOG2, 12
         .endif
+#ifdef TM_BARE_HARTS_MAX
+        .equ    HARTS_MAX, TM_BARE_HARTS_MAX
+#else
         .equ    HARTS_MAX, 64
+#endif
 
         .section .text.start, "ax"
         .globl  _start

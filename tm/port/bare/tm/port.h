@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The port to bare harts of riscv64, 1 to 64 of them, in S-mode: the machine answers the SBI itself and has no M-mode.
+ * The port to bare harts of riscv64, 1 to TM_BARE_HARTS_MAX of them, in S-mode: the machine answers the SBI itself and has no M-mode.
  * Programs are built with the start.S, runtime.c and device_tree.c of port/bare/runtime. A processor is a hart; nothing
  * migrates.
  *
@@ -17,7 +17,25 @@
 
 TM_DECLARATIONS_BEGIN
 
-#define TM_PROCESSORS_MAX 64
+#if __riscv_xlen != 64
+#error "port/bare is for riscv64: its entry of traps keeps registers of 64 bits"
+#endif
+
+/*
+ * What a program on bare harts may need more or less of: harts, bytes of memory for its transactions, and the logarithm
+ * of the number of ownership records. The library and its callers agree on them (-D, which pkg-config passes on).
+ */
+#ifndef TM_BARE_HARTS_MAX
+#define TM_BARE_HARTS_MAX 8
+#endif
+#ifndef TM_BARE_ARENA_BYTES
+#define TM_BARE_ARENA_BYTES (1ul << 20)
+#endif
+#ifndef TM_BARE_ORECS_LOG2
+#define TM_BARE_ORECS_LOG2 12
+#endif
+
+#define TM_PROCESSORS_MAX TM_BARE_HARTS_MAX
 #define TM_CACHE_LINE_SIZE 64
 
 struct tm_transaction;
@@ -143,8 +161,7 @@ TM_INLINE unsigned long tm_bare_ticks(void)
  * Transactions. A context is a hart, or a level of interrupt handlers on one.
  */
 
-/* Ownership records: 128 KiB. */
-#define TM_PORT_ORECS_LOG2 14
+#define TM_PORT_ORECS_LOG2 TM_BARE_ORECS_LOG2
 /* Handlers that contain transactions. Each level may interrupt the one before. */
 #define TM_BARE_LEVELS_MAX 4u
 #define TM_PORT_CONTEXTS_MAX (TM_PROCESSORS_MAX * (1 + TM_BARE_LEVELS_MAX))

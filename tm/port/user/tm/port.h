@@ -44,7 +44,7 @@ TM_INLINE unsigned tm_port_processor(void)
 /* One turn of a waiting loop, without giving the processor away. Orders nothing. */
 TM_INLINE void tm_port_relax(void)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
     __asm__ volatile("pause" : : : "memory");
 #elif defined(__riscv)
     /* Zihintpause: a fence that orders nothing where the extension is unknown. */
