@@ -2,6 +2,8 @@
 /* Nested transactions, cancels, requested restarts, stores to private memory, and misuse. */
 #include "validate.h"
 
+#define HERE_TURNS 5000u
+
 /* Words that are equal in every valid state. Cancelled transactions make them differ. */
 static uint64_t equal[3] TM_ALIGNED_TO_LINE;
 static uint64_t equal_counts[HOST_THREADS_MAX];
@@ -248,6 +250,87 @@ static void run_outside(void)
     validate_run(outside_body);
 }
 
+/* tm_restart_here: the function that began the transaction has returned, and each answer comes from the last call. */
+static VALIDATE_NOINLINE void begin_and_return(void)
+{
+    VALIDATE_START(0);
+}
+
+static VALIDATE_NOINLINE unsigned add_here(uint64_t *word, uint64_t amount)
+{
+    unsigned answer = tm_restart_here();
+    if (answer == TM_STARTED)
+        tm_store(word, tm_load(word) + amount);
+    return answer;
+}
+
+static VALIDATE_NOINLINE unsigned commit_here(void)
+{
+    unsigned answer = tm_restart_here();
+    if (answer == TM_STARTED)
+        VALIDATE_COMMIT();
+    return answer;
+}
+
+static VALIDATE_NOINLINE unsigned abort_here(void)
+{
+    unsigned answer = tm_restart_here();
+    if (answer == TM_STARTED)
+        tm_abort();
+    return answer;
+}
+
+static VALIDATE_NOINLINE unsigned cancel_here(void)
+{
+    unsigned answer = tm_restart_here();
+    if (answer == TM_STARTED)
+        tm_cancel();
+    return answer;
+}
+
+/* Adds 2 to all, in spite of a restart on purpose, restarts of conflicts, and an inner transaction that is cancelled. */
+static void add_without_jumps(uint64_t number)
+{
+    bool is_restarted = number % 4 != 0;
+
+    begin_and_return();
+    for (;;) {
+        unsigned answer = add_here(&equal[0], 2);
+        for (unsigned word = 1; word < 3 && answer == TM_STARTED; word++)
+            answer = add_here(&equal[word], 2);
+        if (answer == TM_STARTED && !is_restarted) {
+            is_restarted = true;
+            VALIDATE(abort_here() == TM_RESTARTED, "tm_restart_here did not answer to a restart");
+            continue;
+        }
+        if (answer == TM_STARTED) {
+            begin_and_return();
+            answer = add_here(&equal[1], number);
+            if (answer == TM_STARTED)
+                VALIDATE(cancel_here() == TM_CANCELLED, "tm_restart_here did not answer to a cancel");
+        }
+        if (answer == TM_STARTED && commit_here() == TM_STARTED)
+            return;
+        VALIDATE(tm_in_transaction(), "a restarted transaction is not open");
+    }
+}
+
+static void here_body(unsigned thread)
+{
+    for (uint64_t turn = 0; turn < HERE_TURNS; turn++)
+        add_without_jumps(turn + thread);
+}
+
+static void run_here(void)
+{
+    for (unsigned word = 0; word < 3; word++)
+        equal[word] = 0;
+    VALIDATE(tm_restart_here() == TM_STARTED, "tm_restart_here without a transaction");
+    validate_run(here_body);
+    for (unsigned word = 0; word < 3; word++)
+        VALIDATE(equal[word] == 2 * HERE_TURNS * validate_threads, "an addition is lost");
+}
+
 static VALIDATE_NOINLINE void cancel_irrevocable(void)
 {
     VALIDATE_START(TM_SERIAL);
@@ -272,6 +355,7 @@ const struct validate_test validate_nesting[] = {
     {"nesting_of_one", run_nesting_of_one},
     {"depth", run_depth},
     {"outside", run_outside},
+    {"restart_here", run_here},
     {"misuse", run_misuse},
     {0},
 };
