@@ -55,6 +55,9 @@ fn machine(initrd: &Path, harts: usize, gear: Gear, seed: u64, cycles_max: u64) 
 fn all_passed(printed: &str) {
     for module in MODULES {
         assert!(printed.contains(&format!("init: {module}: passed")), "{module}:\n{printed}");
+        let name = module.trim_end_matches(".ko").replace('-', "_");
+        let is_tested = |line: &str| line.contains(&format!("{name}: ")) && line.ends_with("passed every test");
+        assert!(printed.lines().any(is_tested), "{module} was not tested:\n{printed}");
     }
     assert!(printed.contains("init: done") && !printed.contains("BUG"), "{printed}");
 }
@@ -77,9 +80,16 @@ fn the_module_passes_its_test_in_debians_kernel() {
     simulator.args(["-smp", "4", "-m", "512", "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"]);
     simulator.arg("-kernel").arg(artifact(&built("stock-amd64"), "vmlinuz"));
     simulator.arg("-initrd").arg(artifact(&built("tm-module-amd64"), "initrd"));
-    simulator.args(["-append", "console=ttyS0 panic=-1 -- test_iterations=10"]);
+    simulator.args(["-append", "console=ttyS0 panic=-1 -- test_iterations=10 test_misuse=1"]);
     let output = simulator.stdin(Stdio::null()).output().expect("it starts: `concord doctor` says what is missing");
-    all_passed(&String::from_utf8_lossy(&output.stdout));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    all_passed(&printed);
+    // Mistakes of callers warn, once for each place, and nothing else.
+    for text in
+        ["misuse: passed", "tm: an irrevocable transaction was cancelled", "tm: an irrevocable transaction was aborted"]
+    {
+        assert_eq!(printed.matches(text).count(), MODULES.len(), "{text}:\n{printed}");
+    }
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -138,7 +148,7 @@ mkdir tm workloads
 for part in arch htm include lock port stm; do cp -r "$REPOSITORY/tm/$part" tm; done
 cp -r "$REPOSITORY/workloads/include" workloads
 patch --silent --strip=1 --input "$PATCH"
-make --directory=tm/port/linux STM=2pl ARCH=riscv CROSS_COMPILE=riscv64-linux-gnu- KERNEL="$HEADERS" BUILD="$PWD/modules"
+make --directory=tm/port/linux STM=2pl SELF_TEST=y ARCH=riscv CROSS_COMPILE=riscv64-linux-gnu- KERNEL="$HEADERS" BUILD="$PWD/modules"
 echo modules/concord-tm-2pl.ko | cpio --quiet --create --format newc | gzip | cat "$INITRD" - >initrd
 "#;
 

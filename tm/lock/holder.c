@@ -45,6 +45,6 @@ void tm_lock_report(const char *kind, const void *lock, uint32_t holder)
     } else {
         add_text(&report, " but held by nobody");
     }
-    tm_port_fatal(report.text);
+    tm_port_misuse(report.text);
 }
 #endif

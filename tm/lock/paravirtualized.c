@@ -83,7 +83,8 @@ static struct tm_lock_node *table_remove(const struct tm_paravirtualized_lock *l
             return node;
         }
     }
-    tm_port_fatal("a paravirtualized lock is released, and its sleeping waiter is unknown: the lock was overwritten");
+    tm_port_misuse("a paravirtualized lock is released, and its sleeping waiter is unknown: the lock was overwritten");
+    return NULL;
 }
 
 void tm_paravirtualized_lock_wake(struct tm_paravirtualized_lock *lock)
@@ -96,6 +97,10 @@ void tm_paravirtualized_lock_wake(struct tm_paravirtualized_lock *lock)
      */
     (void)__atomic_load_n(&lock->word.value, __ATOMIC_ACQUIRE);
     node = table_remove(lock);
+    if (!node) {
+        __atomic_store_n(&lock->word.locked, 0, __ATOMIC_RELEASE);
+        return;
+    }
     /* While the lock is not free: afterwards the node may be in another queue. */
     __atomic_store_n(&node->state, AWAKE, __ATOMIC_RELEASE);
     /* (n,0,S) -> (n,0,0), n not 0. Only the head sets S, and not before it finds S cleared. */

@@ -48,8 +48,10 @@ DEFINE_STORE_LOCAL(64)
 static __attribute__((__noinline__)) bool try_acquire(uint64_t *lock)
 {
     /* 0 -> 1. The commit waits for transactions that have read the 0. */
-    if (tm_start(0) != TM_STARTED)
-        tm_port_fatal("there is no memory for the transaction of tm_lock");
+    if (tm_start(0) != TM_STARTED) {
+        tm_port_misuse("there is no memory for the transaction of tm_lock, which tries again");
+        return false;
+    }
     uint64_t held = tm_load64(lock);
     if (!held)
         tm_store64(lock, 1);

@@ -151,6 +151,8 @@ void *tm_alloc(size_t size_bytes, unsigned flags)
         return NULL;
     if (!transaction->depth)
         return tm_port_allocate(size_bytes, flags);
+    if (!tm_log_has_room(transaction, &transaction->allocated, sizeof(void *)))
+        return NULL;
     transaction->unusual = true;
     void **entry = tm_log_add(transaction, &transaction->allocated, sizeof *entry);
     *entry = tm_port_allocate(size_bytes, flags);
@@ -166,6 +168,10 @@ void tm_free_by(void *memory, void (*release)(void *memory))
         return;
     if (!transaction->depth) {
         release(memory);
+        return;
+    }
+    if (!tm_log_has_room(transaction, &transaction->freed, sizeof(struct tm_freed))) {
+        tm_port_misuse("there is no memory to remember what an irrevocable transaction frees, and it is lost");
         return;
     }
     transaction->unusual = true;

@@ -12,6 +12,7 @@ unsigned tm_start_at(unsigned flags, const struct tm_checkpoint *checkpoint)
         .cancelled = TM_CANCELLED,
         .exhausted = TM_EXHAUSTED,
         .too_deep = TM_TOO_DEEP,
+        .misused = TM_MISUSED,
     };
 
     return tm_begin(flags, !(flags & TM_SERIAL), checkpoint, &answers);

@@ -98,6 +98,8 @@ static uint32_t begin_nested(struct tm_transaction *transaction, uint32_t flags,
         return answers->too_deep;
     if (flags & TM_SERIAL)
         tm_become_irrevocable();
+    if (!tm_log_has_room(transaction, &transaction->nested, sizeof(struct tm_nested)))
+        return answers->exhausted;
     transaction->unusual = true;
     struct tm_nested *nested = tm_log_add(transaction, &transaction->nested, sizeof *nested);
     nested->closed = cancellable;
@@ -163,8 +165,10 @@ static __attribute__((__noinline__)) uint32_t begin_unusual(struct tm_transactio
         if (!transaction)
             return answers->exhausted;
     }
-    if (transaction->is_interrupt_level && (flags & TM_SERIAL))
-        tm_port_fatal("a transaction of an interrupt level cannot be serial");
+    if (transaction->is_interrupt_level && (flags & TM_SERIAL)) {
+        tm_port_misuse("a transaction of an interrupt level cannot be serial");
+        return answers->misused;
+    }
     transaction->begins++;
     copy_checkpoint(&transaction->checkpoint, checkpoint);
     transaction->answers = answers;
@@ -386,7 +390,7 @@ static void wait_for_lock(struct tm_transaction *transaction)
     transaction->awaited = NULL;
 }
 
-static __attribute__((noreturn)) void give_up(struct tm_transaction *transaction)
+static TM_NORETURN void give_up(struct tm_transaction *transaction)
 {
     if (!transaction->answers->exhausted)
         tm_port_fatal("there is no memory for what a transaction has to remember");
@@ -434,6 +438,12 @@ void tm_restart(struct tm_transaction *transaction, enum tm_cause cause)
     tm_checkpoint_resume(&transaction->checkpoint, answer(transaction, transaction->answers));
 }
 
+bool tm_log_has_room(struct tm_transaction *transaction, struct tm_log *log, size_t entry_bytes)
+{
+    bool is_irrevocable = transaction->direct && !transaction->cancellable;
+    return !is_irrevocable || log->next + entry_bytes <= log->end || tm_set_grow(transaction, log);
+}
+
 void tm_log_full(struct tm_transaction *transaction, struct tm_log *log)
 {
     transaction->full = log;
@@ -449,7 +459,7 @@ void tm_log_full(struct tm_transaction *transaction, struct tm_log *log)
     give_up(transaction);
 }
 
-static __attribute__((noreturn)) void cancel_nested(struct tm_transaction *transaction)
+static TM_NORETURN void cancel_nested(struct tm_transaction *transaction)
 {
     struct tm_nested *nested = end_nested(transaction);
     if (!nested->closed)
@@ -483,16 +493,26 @@ void tm_abort(void)
     struct tm_transaction *transaction = tm_port_transaction();
     if (transaction->depth == 0)
         return;
-    if (transaction->direct && !transaction->cancellable)
-        tm_port_fatal("an irrevocable transaction was aborted");
+    if (transaction->direct && !transaction->cancellable) {
+        tm_port_misuse("an irrevocable transaction was aborted");
+        return;
+    }
     tm_restart(transaction, TM_CAUSE_EXPLICIT);
 }
 
 void tm_cancel(void)
 {
     struct tm_transaction *transaction = tm_port_transaction();
-    if (transaction->depth)
-        tm_cancel_level(transaction, false);
+    if (!transaction->depth)
+        return;
+    bool can_be_cancelled = transaction->depth > 1
+                                ? ((const struct tm_nested *)(const void *)transaction->nested.next)[-1].closed
+                                : transaction->cancellable;
+    if (!can_be_cancelled) {
+        tm_port_misuse("an irrevocable transaction was cancelled");
+        return;
+    }
+    tm_cancel_level(transaction, false);
 }
 
 int tm_in_transaction(void)
@@ -511,8 +531,10 @@ void tm_become_irrevocable_from(uintptr_t callers_stack)
     /* A direct transaction that cannot be cancelled is irrevocable already: a second context waits for a solo one. */
     if (transaction->depth == 0 || (transaction->direct && !transaction->cancellable))
         return;
-    if (transaction->is_interrupt_level)
-        tm_port_fatal("a transaction of an interrupt level asked to become irrevocable");
+    if (transaction->is_interrupt_level) {
+        tm_port_misuse("a transaction of an interrupt level asked to become irrevocable");
+        return;
+    }
     struct tm_stack_range dead = {TM_DEAD_BEGIN(), callers_stack};
     if (!transaction->direct && !tm_serial_try_upgrade(transaction, dead))
         tm_restart(transaction, TM_CAUSE_IRREVOCABLE);

@@ -94,6 +94,7 @@ struct tm_answers {
     uint32_t cancelled;
     uint32_t exhausted;
     uint32_t too_deep;
+    uint32_t misused;
 };
 
 /* The state that a cancelled inner transaction returns to. */
@@ -275,13 +276,16 @@ void tm_become_irrevocable_from(uintptr_t callers_stack);
 void tm_end_after_rollback(struct tm_transaction *transaction);
 
 /* Undoes the attempt and begins the transaction again. */
-void tm_restart(struct tm_transaction *transaction, enum tm_cause cause) __attribute__((noreturn, cold));
+TM_NORETURN void tm_restart(struct tm_transaction *transaction, enum tm_cause cause) __attribute__((cold));
 
 /* Cancels the innermost transaction, or all of them, and returns from its begin. */
-void tm_cancel_level(struct tm_transaction *transaction, bool outermost) __attribute__((noreturn));
+TM_NORETURN void tm_cancel_level(struct tm_transaction *transaction, bool outermost);
 
 /* Handles a full log: restarts with a larger one, or in a direct transaction makes it larger at once. */
 void tm_log_full(struct tm_transaction *transaction, struct tm_log *log) __attribute__((cold));
+
+/* Whether an irrevocable transaction, which cannot restart for it, has room in a log. Others answer true. */
+bool tm_log_has_room(struct tm_transaction *transaction, struct tm_log *log, size_t entry_bytes);
 
 TM_INLINE void *tm_log_add(struct tm_transaction *transaction, struct tm_log *log, size_t entry_bytes)
 {

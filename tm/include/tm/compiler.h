@@ -14,6 +14,14 @@
 #endif
 
 /*
+ * A function that does not return. The Linux port defines it as nothing: the kernel's objtool has a list of the functions
+ * that do not return, and takes calls of others for calls that do.
+ */
+#ifndef TM_NORETURN
+#define TM_NORETURN __attribute__((noreturn))
+#endif
+
+/*
  * Around the declarations of each header: C++ uses their names of C, and a shared object shows them. Everything else in
  * that is hidden (-fvisibility=hidden).
  */

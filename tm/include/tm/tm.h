@@ -44,6 +44,7 @@ TM_DECLARATIONS_BEGIN
 #define TM_CANCELLED 1u /* tm_cancel was called, and nothing has happened. */
 #define TM_EXHAUSTED 2u /* There is no memory for the transaction's sets, and nothing has happened. */
 #define TM_TOO_DEEP 3u /* TM_DEPTH_MAX transactions are open. */
+#define TM_MISUSED 5u /* TM_SERIAL in an interrupt handler, where the port does not end the program for it. */
 #define TM_RESTARTED 4u /* Only of tm_restart_here: the transaction has begun again. */
 
 /* Answers of tm_commit. */

@@ -18,4 +18,7 @@ unsigned tm_linux_threads(void);
  */
 int tm_linux_test(unsigned threads, unsigned iterations, u64 seed);
 
+/* Makes the mistakes of callers that warn. Returns 0, or an error if they do more than that. */
+int tm_linux_test_misuse(void);
+
 #endif

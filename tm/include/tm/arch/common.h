@@ -14,8 +14,8 @@ struct tm_checkpoint {
 };
 
 /* Goes back to the begin that made the checkpoint, which returns `answer` once more (checkpoint.S). */
-void tm_checkpoint_resume(const struct tm_checkpoint *checkpoint, unsigned answer)
-    __attribute__((noreturn, visibility("hidden")));
+TM_NORETURN void tm_checkpoint_resume(const struct tm_checkpoint *checkpoint, unsigned answer)
+    __attribute__((visibility("hidden")));
 
 /*
  * The stack from the present frame up to this address belongs to functions that were called since, or that have

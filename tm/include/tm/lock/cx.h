@@ -127,8 +127,10 @@ TM_INLINE void cx_end(struct tm_cx_lock *lock)
         return;
     }
 #if TM_CHECKING
-    if (!tm_htm_active())
+    if (!tm_htm_active()) {
         tm_lock_report("cx", lock, 0);
+        return;
+    }
 #endif
     tm_htm_section_commit();
 }

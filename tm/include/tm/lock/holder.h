@@ -24,8 +24,8 @@ TM_DECLARATIONS_BEGIN
  */
 #define TM_LOCK_HOLDER uint32_t holder;
 
-/* Ends the program. `kind` is what the report calls the lock, and `holder` is as above. */
-void tm_lock_report(const char *kind, const void *lock, uint32_t holder) __attribute__((noreturn, cold));
+/* tm_port_misuse, which need not return. `kind` is what the report calls the lock, and `holder` is as above. */
+void tm_lock_report(const char *kind, const void *lock, uint32_t holder) __attribute__((cold));
 
 TM_INLINE void tm_lock_holder_set(uint32_t *holder)
 {

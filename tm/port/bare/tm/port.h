@@ -105,6 +105,12 @@ bool tm_port_has_xmetatm(void);
 /* Prints, and ends the run with exit code 1. */
 void tm_port_fatal(const char *what) __attribute__((noreturn));
 
+/* A mistake of the program ends it. */
+TM_INLINE void tm_port_misuse(const char *what)
+{
+    tm_port_fatal(what);
+}
+
 #define TM_BARE_SSTATUS_SIE 2ul
 
 /* Turns interrupts off. Returns the argument of tm_port_interrupts_restore. */

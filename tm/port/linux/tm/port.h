@@ -69,7 +69,13 @@ TM_INLINE void tm_port_unpark(volatile unsigned *word, unsigned processor)
 /* Whether the kernel has found Xmetatm, and enters and leaves its handlers as transactions require. */
 bool tm_port_has_xmetatm(void);
 
-/* Prints, and ends the thread as BUG() does. */
+/*
+ * A caller's mistake: warns once for each place, which is why it is a macro, and goes on. What happens then is on the
+ * call's manual page.
+ */
+#define tm_port_misuse(what) ((void)WARN_ONCE(1, "tm: %s\n", what))
+
+/* Only where there is no way to go on: memory for what has to be undone has run out in a transaction that cannot be. */
 void tm_linux_report(const char *what) __attribute__((cold));
 
 TM_INLINE __attribute__((noreturn)) void tm_port_fatal(const char *what)

@@ -88,6 +88,12 @@ TM_INLINE bool tm_port_has_xmetatm(void)
 /* Prints "tm: " and the text to standard error, and aborts. */
 void tm_port_fatal(const char *what) __attribute__((noreturn, cold));
 
+/* A mistake of the program ends it. */
+TM_INLINE void tm_port_misuse(const char *what)
+{
+    tm_port_fatal(what);
+}
+
 /*
  * Transactions. A context is a thread, or a level of signal handlers in one (<tm/signals.h>).
  */
