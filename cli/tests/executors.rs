@@ -47,12 +47,12 @@ fn refuse_memory_that_becomes_executable() {
     unsafe { libc::prctl(65, 1_u64, 0_u64, 0_u64, 0_u64) };
 }
 
-/// A sandbox without `memfd_create` (seccomp(2)): there is no file to write code to.
-fn refuse_anonymous_files() {
+/// A sandbox without mremap (seccomp(2)): memory has one mapping, with one protection.
+fn refuse_second_mappings() {
     let instruction = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
     let mut filter = [
         instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
-        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_memfd_create as u32, 1),
+        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_mremap as u32, 1),
         instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0),
         instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
     ];
@@ -86,7 +86,7 @@ fn a_hardened_host_has_the_translator() {
 
 #[test]
 fn a_host_without_executable_memory_says_so_in_a_line_and_interprets() {
-    let (found, errors) = digest_after(refuse_anonymous_files);
+    let (found, errors) = digest_after(refuse_second_mappings);
     assert_eq!(found, digest(&[], |_| ()).0);
     let said = errors.lines().filter(|line| line.contains("executable memory")).count();
     assert_eq!(said, 1, "{errors}");

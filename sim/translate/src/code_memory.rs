@@ -1,18 +1,17 @@
 //! Memory for host code: written through one mapping, and executed through another.
 //!
-//! Both show one anonymous file, so that no page is ever writable and executable at once, and code may be written beside code that
+//! Both show the same pages, so that no mapping is ever writable and executable, and code may be written beside code that
 //! is executing. Functions lie close together: one on a page of its own would share the same few sets of the host's instruction
 //! caches with every other, and take an entry of its translation cache.
 
 use crate::TranslatorError;
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, MprotectFlags, MremapFlags, ProtFlags, mmap_anonymous, mprotect, mremap, munmap};
 use std::ffi::c_void;
 
 /// Functions begin at lines of the host's instruction cache.
 const ALIGNMENT_BYTES: usize = 64;
 
-/// A mapping of a whole file.
+/// A mapping of all the memory.
 struct Mapping {
     address: *mut c_void,
     size_bytes: usize,
@@ -22,14 +21,6 @@ struct Mapping {
 unsafe impl Send for Mapping {}
 // SAFETY: sharing one gives nothing but its address.
 unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    fn new(file: &impl std::os::fd::AsFd, size_bytes: usize, protection: ProtFlags) -> rustix::io::Result<Mapping> {
-        // SAFETY: the mapping is new, at an address that the host chooses.
-        let address = unsafe { mmap(std::ptr::null_mut(), size_bytes, protection, MapFlags::SHARED, file, 0)? };
-        Ok(Mapping { address, size_bytes })
-    }
-}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
@@ -54,13 +45,18 @@ impl CodeMemory {
         CodeMemory::map(size_bytes).map_err(|error| TranslatorError::Memory(error.to_string()))
     }
 
+    /// The second mapping is a copy of the first (mremap(2), with an old size of 0). Hosts that let no memory become executable let
+    /// executable memory become writable instead. A file would be subject to the process's limit on files.
     fn map(size_bytes: usize) -> rustix::io::Result<CodeMemory> {
-        let file = memfd_create(c"concord-code", MemfdFlags::CLOEXEC)?;
-        ftruncate(&file, size_bytes as u64)?;
-        Ok(CodeMemory {
-            writable: Mapping::new(&file, size_bytes, ProtFlags::READ | ProtFlags::WRITE)?,
-            executable: Mapping::new(&file, size_bytes, ProtFlags::READ | ProtFlags::EXEC)?,
-        })
+        let protection = ProtFlags::READ | ProtFlags::EXEC;
+        // SAFETY: the mappings are new, at addresses that the host chooses.
+        unsafe {
+            let address = mmap_anonymous(std::ptr::null_mut(), size_bytes, protection, MapFlags::SHARED)?;
+            let executable = Mapping { address, size_bytes };
+            let writable = Mapping { address: mremap(address, 0, size_bytes, MremapFlags::MAYMOVE)?, size_bytes };
+            mprotect(writable.address, size_bytes, MprotectFlags::READ | MprotectFlags::WRITE)?;
+            Ok(CodeMemory { writable, executable })
+        }
     }
 
     /// Puts code behind the first `used_bytes`, which are those that earlier calls said, and says how many are used then.
