@@ -3,6 +3,7 @@
 use super::Types;
 use crate::data::wanted_types;
 use crate::input;
+use crate::output::write_atomically;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -57,15 +58,8 @@ fn read_kept(path: &Path) -> Option<Types> {
     }
     let types = read(path)?;
     // A folder that cannot be written to costs the next run the same half a second.
-    let _ = postcard::to_stdvec(&types).map(|bytes| write_whole(&kept_path, &[&version[..], &bytes].concat()));
+    let _ = postcard::to_stdvec(&types).map(|bytes| write_atomically(&kept_path, &[&version[..], &bytes].concat()));
     Some(types)
-}
-
-/// Writes a file so that whoever reads it finds all of it or nothing.
-fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let partial = path.with_extension(format!("types.{}", std::process::id()));
-    std::fs::write(&partial, bytes)?;
-    std::fs::rename(&partial, path)
 }
 
 fn kept_version() -> [u8; 32] {
@@ -101,7 +95,7 @@ mod tests {
         let constants = [("PGTY_slab".to_owned(), 245)].into();
         let types = Types { constants, ..Types::default() };
         let encoded = postcard::to_stdvec(&types).expect("types");
-        write_whole(&kept, &[&kept_version()[..], &encoded].concat()).expect("a file");
+        std::fs::write(&kept, [&kept_version()[..], &encoded].concat()).expect("a file");
         let read = |is_kept| {
             let mut file = TypeFile::Unread { path: path.clone(), is_kept };
             file.read();
