@@ -10,6 +10,7 @@
 #include <tm/tm.h>
 
 #include "../linux.h"
+#include "test.h"
 
 static u64 word;
 static unsigned serial_answer;
@@ -54,18 +55,11 @@ static int make_mistakes(void)
 
 static DECLARE_COMPLETION(finished);
 
-/* The thread ends only when it is told to, so that its end is known. */
 static int work(void *result)
 {
     *(int *)result = make_mistakes();
     complete(&finished);
-    for (;;) {
-        set_current_state(TASK_INTERRUPTIBLE);
-        if (kthread_should_stop())
-            break;
-        schedule();
-    }
-    __set_current_state(TASK_RUNNING);
+    wait_for_stop();
     return 0;
 }
 

@@ -10,6 +10,8 @@
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 
 /* The context of a piece of work. */
@@ -91,6 +93,18 @@ struct pair {
 
 /* Prints a message if a pair does not have this value. */
 bool pair_is_right(const struct pair *pair, const char *name, u64 expected);
+
+/* A thread must not end before kthread_stop waits for it, since the module's code may be gone then. */
+static inline void wait_for_stop(void)
+{
+    for (;;) {
+        set_current_state(TASK_INTERRUPTIBLE);
+        if (kthread_should_stop())
+            break;
+        schedule();
+    }
+    __set_current_state(TASK_RUNNING);
+}
 
 /* Gives other contexts time. */
 static inline void linger(void)

@@ -106,14 +106,7 @@ static int work(void *data)
     stop_interrupts(worker);
     if (atomic_dec_and_test(&busy))
         complete(&finished);
-    /* The thread must not end before kthread_stop waits for it, since the module's code may be gone then. */
-    for (;;) {
-        set_current_state(TASK_INTERRUPTIBLE);
-        if (kthread_should_stop())
-            break;
-        schedule();
-    }
-    __set_current_state(TASK_RUNNING);
+    wait_for_stop();
     return 0;
 }
 
